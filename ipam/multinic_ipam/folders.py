@@ -1,0 +1,151 @@
+"""State folders: whole files that appear at once, and no symbolic link ever followed."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+DIRECTORY_MODE = 0o700
+FILE_MODE = 0o600
+LARGEST_FILE = 8 << 20
+
+
+class Folder:
+    """An open directory; every name is looked up in it and must be a plain one.
+
+    Work goes through the directory's descriptor, so that nobody can put a link into the path
+    between two steps. Errors are the OSErrors of the system calls.
+    """
+
+    __slots__ = ("descriptor", "path")
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self.descriptor = descriptor
+        self.path = path
+
+    @classmethod
+    def at(cls, path: str) -> Folder:
+        """Open a directory by its path, which the admin chose, and make what is missing of it."""
+        try:
+            return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
+        except FileNotFoundError:
+            os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
+            return cls.at(path)
+
+    def child(self, name: str, *, create: bool) -> Folder:
+        """Open a sub-folder; a symbolic link in its place is an error (ELOOP or ENOTDIR)."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        path = f"{self.path}/{plain(name)}"
+        try:
+            return Folder(os.open(name, flags, dir_fd=self.descriptor), path)
+        except FileNotFoundError:
+            if not create:
+                raise
+        try:
+            os.mkdir(name, DIRECTORY_MODE, dir_fd=self.descriptor)
+        except FileExistsError:
+            pass  # another process made it in the meantime
+        return Folder(os.open(name, flags, dir_fd=self.descriptor), path)
+
+    def names(self) -> list[str]:
+        return sorted(os.listdir(self.descriptor))
+
+    def exists(self, name: str) -> bool:
+        try:
+            os.stat(plain(name), dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def read(self, name: str) -> bytes:
+        descriptor = os.open(
+            plain(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
+        )
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(LARGEST_FILE)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replace a file at once: readers see the old content or the new, never a part."""
+        temporary = f".{name}.new"
+        self._create(temporary, content)
+        try:
+            os.rename(
+                temporary, plain(name), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor
+            )
+        except OSError:
+            self.remove(temporary)
+            raise
+
+    def prepare(self, name: str, content: bytes) -> None:
+        """Write a file that `publish` gives its names afterwards."""
+        self._create(name, content)
+
+    def publish(self, prepared: str, folder: Folder, name: str) -> None:
+        """Give a prepared file a name in another folder; FileExistsError if it is taken."""
+        os.link(
+            prepared,
+            plain(name),
+            src_dir_fd=self.descriptor,
+            dst_dir_fd=folder.descriptor,
+            follow_symlinks=False,
+        )
+
+    def remove(self, name: str) -> bool:
+        """Remove a file; tell whether it was there."""
+        try:
+            os.unlink(plain(name), dir_fd=self.descriptor)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def remove_child(self, name: str) -> None:
+        os.rmdir(plain(name), dir_fd=self.descriptor)
+
+    def lock_file(self, name: str) -> int:
+        """Open, and create where it is missing, a file that is only there to be locked."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(plain(name), flags, FILE_MODE, dir_fd=self.descriptor)
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _create(self, name: str, content: bytes) -> None:
+        # A killed process may have left the old file with other names already: it is unlinked and
+        # not truncated, or the owner of those would lose the content.
+        self.remove(name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, FILE_MODE, dir_fd=self.descriptor)
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        except OSError:
+            self.remove(name)
+            raise
+        finally:
+            os.close(descriptor)
+
+
+def plain(name: str) -> str:
+    """Return the name if it names an entry of the folder itself; raises ValueError."""
+    if not name or name in {".", ".."} or "/" in name or "\0" in name:
+        message = f"{name!r} is not a plain file name"
+        raise ValueError(message)
+    return name

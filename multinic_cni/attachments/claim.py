@@ -1,0 +1,174 @@
+"""The claim on an attachment: its lock, held for a whole call, and its record.
+
+    <dataDir>/attachments/<network>/<containerID>:<ifname>.lock
+    <dataDir>/attachments/<network>/<containerID>:<ifname>.json
+
+Delegates inherit the lock's descriptor. A runtime that gives up kills the plugin with SIGKILL, but
+its delegates live on: a DEL that came now would be undone by them a second later, so it has to wait
+until the last one has ended.
+"""
+
+from __future__ import annotations
+
+import os
+
+from multinic_cni.attachments.record import Record, read_record
+from multinic_cni.cancellation import cancelled
+from multinic_cni.errors import TRY_AGAIN, CniError
+from multinic_cni.log import log
+from multinic_ipam.folders import Folder
+from multinic_ipam.locks import LockTimeoutError, lock, try_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ATTACHMENTS = "attachments"
+RECORD, LOCK, DAMAGED = ".json", ".lock", ".damaged"
+
+
+class Claim:
+    """A locked attachment. Close it at the call's end."""
+
+    def __init__(self, folder: Folder, key: str, descriptor: int) -> None:
+        self._folder = folder
+        self._key = key
+        self._lock = descriptor
+
+    def read(self) -> Record | None:
+        """Return the record, None where there is none; CniError 6 for a damaged one."""
+        name = self._key + RECORD
+        try:
+            content = self._folder.read(name)
+        except FileNotFoundError:
+            return None
+        return read_record(content, f"{self._folder.path}/{name}")
+
+    def write(self, record: Record) -> None:
+        self._folder.write(self._key + RECORD, record.to_bytes())
+
+    def forget(self) -> None:
+        self._folder.remove(self._key + RECORD)
+
+    def quarantine(self) -> None:
+        """Put a damaged record aside, where people find it and no call does."""
+        os.rename(
+            self._key + RECORD,
+            self._key + DAMAGED,
+            src_dir_fd=self._folder.descriptor,
+            dst_dir_fd=self._folder.descriptor,
+        )
+        log.error("damaged record put aside", file=f"{self._folder.path}/{self._key}{DAMAGED}")
+
+    def let_children_inherit(self) -> None:
+        os.set_inheritable(self._lock, True)
+
+    def close(self) -> None:
+        """Give the lock back. Its file goes while it is held, unless a record still needs it.
+
+        Whoever waits for a file that has gone notices and opens the new one.
+        """
+        if not self._folder.exists(self._key + RECORD):
+            self._folder.remove(self._key + LOCK)
+        os.close(self._lock)
+        self._folder.close()
+
+
+def claim(data_dir: str, network: str, key: str, deadline: float) -> Claim:
+    """Lock an attachment, new or old; CniError 11 if another call holds it until the deadline."""
+    folder = _network_folder(data_dir, network, create=True)
+    try:
+        return Claim(folder, key, _locked(folder, key, deadline))
+    except BaseException:
+        folder.close()
+        raise
+
+
+def claim_existing(data_dir: str, network: str, key: str, deadline: float) -> Claim | None:
+    """Lock an attachment that a call has begun at some time; None where none ever was.
+
+    Nothing is created: a DEL of a container that never was must leave no trace.
+    """
+    try:
+        folder = _network_folder(data_dir, network, create=False)
+    except FileNotFoundError:
+        return None
+    if not folder.exists(key + LOCK) and not folder.exists(key + RECORD):
+        folder.close()
+        return None
+    folder.close()
+    return claim(data_dir, network, key, deadline)
+
+
+def claim_idle(data_dir: str, network: str, key: str) -> Claim | None:
+    """Lock an attachment if no call holds it: a busy lock means that it is alive."""
+    folder = _network_folder(data_dir, network, create=False)
+    descriptor = folder.lock_file(key + LOCK)
+    if try_lock(descriptor) and os.fstat(descriptor).st_nlink:
+        return Claim(folder, key, descriptor)
+    os.close(descriptor)
+    folder.close()
+    return None
+
+
+def key_of(container_id: str, ifname: str) -> str:
+    """Name an attachment within its network; ':' occurs in neither part."""
+    return f"{container_id}:{ifname}"
+
+
+def keys(data_dir: str, network: str) -> Iterator[str]:
+    """Walk the keys of a network's attachments that have a record or a lock left behind."""
+    try:
+        with _network_folder(data_dir, network, create=False) as folder:
+            names = folder.names()
+    except FileNotFoundError:
+        return
+    suffixes = (RECORD, LOCK)
+    found = {name[: -len(end)] for name in names for end in suffixes if name.endswith(end)}
+    yield from sorted(found)
+
+
+def networks(data_dir: str) -> list[str]:
+    """Return the networks that have, or had, attachments on this node."""
+    with Folder.at(data_dir) as root:
+        try:
+            with root.child(ATTACHMENTS, create=False) as folder:
+                return folder.names()
+        except FileNotFoundError:
+            return []
+
+
+def has_record(data_dir: str, network: str, key: str) -> bool:
+    try:
+        with _network_folder(data_dir, network, create=False) as folder:
+            return folder.exists(key + RECORD)
+    except FileNotFoundError:
+        return False
+
+
+def _network_folder(data_dir: str, network: str, *, create: bool) -> Folder:
+    if not create and not os.path.isdir(data_dir):
+        raise FileNotFoundError(data_dir)
+    with Folder.at(data_dir) as root, root.child(ATTACHMENTS, create=create) as attachments:
+        return attachments.child(network, create=create)
+
+
+def _locked(folder: Folder, key: str, deadline: float) -> int:
+    while True:
+        descriptor = folder.lock_file(key + LOCK)
+        try:
+            lock(descriptor, deadline, cancelled)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+        except LockTimeoutError:
+            os.close(descriptor)
+            message = (
+                f"attachment {key} is busy: another call on it, or a delegate that such a call left"
+                " running, holds its lock"
+            )
+            raise CniError(TRY_AGAIN, message, f"lock: {folder.path}/{key}{LOCK}") from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # The call that we waited for has removed the file: others would lock the new one.
+        os.close(descriptor)

@@ -1,0 +1,41 @@
+"""The call's end from outside: SIGTERM and SIGINT become a flag that waits look at.
+
+A runtime that gives up sends SIGTERM. An exception from the handler could strike between a file and
+its record; so every wait of the plugin (locks, delegates) asks `cancelled()` instead.
+"""
+
+from __future__ import annotations
+
+import _signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+SIGNALS = (_signal.SIGTERM, _signal.SIGINT)
+
+_received: list[int] = []
+
+
+def watch() -> None:
+    """Catch the signals from now on."""
+    for number in SIGNALS:
+        _signal.signal(number, _note)
+
+
+def note(number: int) -> None:
+    """Record a signal that a wait has taken from the kernel itself."""
+    _received.append(number)
+
+
+def cancelled() -> bool:
+    return bool(_received)
+
+
+def forget() -> None:
+    """Let the roll-back run to its end: the wish to stop has been understood."""
+    _received.clear()
+
+
+def _note(number: int, _frame: FrameType | None) -> None:
+    note(number)

@@ -1,0 +1,74 @@
+"""Formats of strings in the net conf: one pure function each, used by the models and the checker.
+
+Each returns what is wrong with a text, as the end of a sentence, or an empty string.
+"""
+
+from __future__ import annotations
+
+from multinic_cni.invocation import name_problem
+from multinic_ipam.networks import Network, NetworkError, parse_address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def network_name(text: str) -> str:
+    return name_problem(text) if text else "must not be empty"
+
+
+def cidr(text: str) -> str:
+    try:
+        Network.parse(text)
+    except NetworkError as error:
+        return str(error)
+    return ""
+
+
+def cidr_or_empty(text: str) -> str:
+    return cidr(text) if text else ""
+
+
+def address(text: str) -> str:
+    try:
+        parse_address(text)
+    except NetworkError as error:
+        return str(error)
+    return ""
+
+
+def cidr_or_address(text: str) -> str:
+    return cidr(text) if "/" in text else address(text)
+
+
+def delegate_type(text: str) -> str:
+    """Accept an executable's bare name: a path in it would leave CNI_PATH."""
+    if not text:
+        return "must not be empty"
+    if "/" in text or "\0" in text or text in {".", ".."}:
+        return "must be the bare name of an executable in CNI_PATH"
+    return ""
+
+
+def absolute_path(text: str) -> str:
+    if not text.startswith("/") or "\0" in text:
+        return "must be an absolute path"
+    return "must not hold '..'" if ".." in text.split("/") else ""
+
+
+def nic_pattern(text: str) -> str:
+    if not text:
+        return "must not be empty"
+    return "must not hold '/' or white space" if any(c == "/" or c.isspace() for c in text) else ""
+
+
+FORMATS: dict[str, Callable[[str], str]] = {
+    "network-name": network_name,
+    "cidr": cidr,
+    "cidr-or-empty": cidr_or_empty,
+    "ip-address": address,
+    "cidr-or-address": cidr_or_address,
+    "delegate-type": delegate_type,
+    "absolute-path": absolute_path,
+    "nic-pattern": nic_pattern,
+}

@@ -1,0 +1,241 @@
+"""The net conf as pydantic models: the one source of the table, the JSON Schema and `validate`.
+
+Never imported when a runtime calls: the checker walks the table that scripts/schema.py writes from
+these models. Types are strict, since a delegate in Go would refuse "9000" for 9000 too.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from multinic_cni.conf import formats
+from multinic_cni.conf.checker import near_misses
+
+
+def _format(name: str) -> tuple[AfterValidator, WithJsonSchema]:
+    check = formats.FORMATS[name]
+
+    def validate(text: str) -> str:
+        problem = check(text)
+        if problem:
+            raise ValueError(problem)
+        return text
+
+    return AfterValidator(validate), WithJsonSchema({"type": "string", "format": name})
+
+
+NetworkName = Annotated[str, *_format("network-name")]
+Cidr = Annotated[str, *_format("cidr")]
+CidrOrEmpty = Annotated[str, *_format("cidr-or-empty")]
+Address = Annotated[str, *_format("ip-address")]
+CidrOrAddress = Annotated[str, *_format("cidr-or-address")]
+DelegateType = Annotated[str, *_format("delegate-type")]
+AbsolutePath = Annotated[str, *_format("absolute-path")]
+NicPattern = Annotated[str, *_format("nic-pattern")]
+Bits = Annotated[int, Field(ge=0, le=128)]
+Document = dict[str, Any]
+
+
+class Block(BaseModel):
+    """One of our own blocks: an unknown key is a mistake."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class OpenBlock(BaseModel):
+    """A block whose other keys belong to somebody else; only a wrong case of ours is a mistake.
+
+    Go reads keys without regard to case, so "IPAM" works with Go plugins: it must not be lost here
+    in silence.
+    """
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_near_misses(cls, document: object) -> object:
+        if isinstance(document, dict):
+            missed = near_misses(document, cls.model_fields)
+            if missed:
+                raise ValueError("; ".join(f"{key}: is {known!r} meant?" for key, known in missed))
+        return document
+
+
+class Dns(Block):
+    """The specification's `dns`, handed to the delegates and returned."""
+
+    nameservers: list[str] | None = None
+    domain: str | None = None
+    search: list[str] | None = None
+    options: list[str] | None = None
+
+
+class Route(Block):
+    """A route of every interface, as the IPAM plugins write it."""
+
+    dst: Cidr
+    gw: Address | None = None
+    mtu: Annotated[int, Field(ge=0)] | None = None
+    advmss: Annotated[int, Field(ge=0)] | None = None
+    priority: Annotated[int, Field(ge=0)] | None = None
+    table: Annotated[int, Field(ge=0)] | None = None
+    scope: Annotated[int, Field(ge=0, le=255)] | None = None
+
+
+class AddressRange(Block):
+    """A run of addresses in host-local's words; both ends are inclusive."""
+
+    subnet: Cidr | None = Field(None, description="default: the masterNet that the range is for")
+    rangeStart: Address | None = Field(None, description="default: the first usable address")
+    rangeEnd: Address | None = Field(None, description="default: the last usable address")
+    gateway: Address | None = Field(None, description="returned with the address; never given out")
+
+
+class MultiNicIpam(Block):
+    """Addresses from the store on the node."""
+
+    type: Literal["multi-nic-ipam"]
+    interfaceBlock: Bits = Field(0, description="bits of `subnet` that number the interface")
+    hostBlock: Bits = Field(0, description="bits of `subnet` that number the node")
+    excludeCIDRs: list[CidrOrAddress] | None = Field(None, description="never given out")
+    ranges: dict[str, Annotated[list[AddressRange], Field(min_length=1, max_length=64)]] | None = (
+        Field(
+            None,
+            description="from an entry of masterNets or masters to its ranges; instead of subnet",
+        )
+    )
+    routes: list[Route] | None = Field(None, description="of every interface")
+    dns: Dns | None = None
+    vlanMode: Literal["", "l2", "l3", "l3s"] | None = Field(None, description="accepted, unused")
+    daemonIP: str | None = Field(None, description="accepted, unused")
+    daemonPort: int | None = Field(None, description="accepted, unused")
+
+
+class MultiConfigIpam(Block):
+    """Another IPAM plugin with its own arguments for each master."""
+
+    type: Literal["multi-config"]
+    ipam_type: DelegateType
+    args: dict[str, Document] = Field(description="from a master's name to its IPAM's keys")
+    routes: list[Route] | None = Field(None, description="of every interface")
+
+
+class HostDeviceIpam(Block):
+    """The pod gets the NIC's own addresses."""
+
+    type: Literal["host-device-ipam"]
+    routes: list[Route] | None = Field(None, description="of every interface")
+
+
+class DelegateIpam(OpenBlock):
+    """Any other IPAM: the block goes to each delegate as it is. Empty: no addresses."""
+
+    type: DelegateType | None = None
+
+
+def _ipam_kind(document: object) -> str:
+    kind = document.get("type") if isinstance(document, dict) else getattr(document, "type", None)
+    return kind if kind in {"multi-nic-ipam", "multi-config", "host-device-ipam"} else "delegate"
+
+
+Ipam = Annotated[
+    Union[  # noqa: UP007 - Annotated members with tags read better so
+        Annotated[MultiNicIpam, Tag("multi-nic-ipam")],
+        Annotated[MultiConfigIpam, Tag("multi-config")],
+        Annotated[HostDeviceIpam, Tag("host-device-ipam")],
+        Annotated[DelegateIpam, Tag("delegate")],
+    ],
+    Discriminator(_ipam_kind),
+]
+
+
+class Plugin(OpenBlock):
+    """A delegate's conf but for what differs from NIC to NIC; every other key goes through."""
+
+    type: DelegateType
+    cniVersion: str | None = None
+    name: str | None = Field(None, description="replaced by the network's")
+    master: str | None = Field(None, description="replaced by the chosen NIC")
+    ipam: Document | None = None
+    capabilities: dict[str, bool] | None = None
+
+
+class AttachPolicy(Block):
+    """Which and how many NICs a pod gets."""
+
+    strategy: Literal["none", "costOpt", "perfOpt", "devClass", "topology"] = "none"
+    nics: Annotated[int, Field(ge=1)] | None = Field(None, description="at most; default: all")
+    minNics: Annotated[int, Field(ge=1)] = Field(1, description="fewer usable ones are an error")
+    target: str | None = None
+    class_: str | None = Field(None, alias="class")
+    classes: Document | None = None
+    unhealthy: Literal["skip", "fail", "use"] = Field(
+        "skip", description="what to do with a NIC that is down or has no carrier"
+    )
+
+
+class ValidAttachment(OpenBlock):
+    """One attachment that GC must keep (specification, GC)."""
+
+    containerID: str
+    ifname: str
+
+
+class NetConf(OpenBlock):
+    """The net conf, alone or as an entry of a conflist."""
+
+    model_config = ConfigDict(title="multinic-cni net conf")
+
+    cniVersion: str = Field(description="0.3.0, 0.3.1, 0.4.0, 1.0.0 or 1.1.0")
+    name: NetworkName
+    type: DelegateType
+    plugin: Plugin | Annotated[list[Plugin], Field(min_length=1, max_length=16)] = Field(
+        description="the delegate, or a chain of them that is executed for each NIC"
+    )
+    masterNets: list[Cidr] | None = Field(
+        None, description="a NIC with an address in one is a candidate; their order is the NICs'"
+    )
+    masters: list[NicPattern] | None = Field(None, description="names, altnames or globs of NICs")
+    attachPolicy: AttachPolicy | None = None
+    subnet: CidrOrEmpty | Annotated[list[Cidr], Field(min_length=1, max_length=2)] | None = Field(
+        None, description="the pods' addresses over all nodes; a list of one per family"
+    )
+    hosts: dict[str, Annotated[int, Field(ge=0)]] | None = Field(
+        None, description="from a node's name to its host index"
+    )
+    multiNICIPAM: bool | None = Field(None, description="accepted, unused: ipam.type decides")
+    ipam: Ipam | None = None
+    routing: Document | None = None
+    interfaceNames: Literal["spec", "rail", "indexed"] | None = Field(
+        None, description="default: spec; indexed when called as multi-nic"
+    )
+    attach: Literal["exec", "builtin", "auto"] = "exec"
+    timeout: Annotated[int, Field(ge=1, le=3600)] = Field(60, description="of a call, seconds")
+    maxParallel: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="delegates executed at once; default: all"
+    )
+    dataDir: AbsolutePath = "/var/lib/cni/multinic"
+    logFile: AbsolutePath | None = None
+    logLevel: Literal["debug", "info", "warning", "error"] = "info"
+    dns: Dns | None = None
+    args: Document | None = None
+    capabilities: dict[str, bool] | None = None
+    runtimeConfig: Document | None = Field(None, description="set by the runtime")
+    prevResult: Document | None = Field(None, description="set by the runtime")
+    deviceID: str | None = Field(None, description="set by Multus")
+    pciBusID: str | None = Field(None, description="set by Multus")
+    daemonIP: str | None = Field(None, description="accepted, unused")
+    daemonPort: int | None = Field(None, description="accepted, unused")
+    valid_attachments: list[ValidAttachment] | None = Field(None, alias="cni.dev/valid-attachments")
+    attachments: list[ValidAttachment] | None = Field(None, alias="cni.dev/attachments")

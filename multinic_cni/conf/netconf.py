@@ -1,0 +1,142 @@
+"""The net conf, read and checked: what the verbs work with."""
+
+from __future__ import annotations
+
+from multinic_cni.conf import table
+from multinic_cni.conf.checker import check
+from multinic_cni.conf.problems import nearest, to_error
+from multinic_cni.conf.rules import rule_problems
+from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, INCOMPATIBLE_VERSION, CniError
+from multinic_cni.log import log
+from multinic_cni.values import Value
+from multinic_cni.versions import IMPLIED, SUPPORTED
+from multinic_ipam.networks import Network
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+OPERATOR_NAME = "multi-nic"  # the name under which the Multi-NIC operator's confs call
+
+
+class AttachPolicy(Value):
+    """How many NICs, and what to do with unhealthy ones."""
+
+    strategy: str
+    nics: int | None
+    min_nics: int
+    unhealthy: str
+
+
+class NetConf(Value):
+    """A net conf that has passed every check. `chain` are the delegates' templates."""
+
+    cni_version: str
+    name: str
+    chain: tuple[dict[str, object], ...]
+    master_nets: tuple[Network, ...]
+    masters: tuple[str, ...]
+    attach_policy: AttachPolicy
+    subnets: tuple[Network, ...]
+    hosts: dict[str, int]
+    ipam: dict[str, Any]
+    interface_names: str
+    timeout: int
+    max_parallel: int | None
+    data_dir: str
+    log_file: str
+    log_level: str
+    dns: dict[str, object]
+    cni_args: dict[str, object]
+    runtime_config: dict[str, Any]
+    prev_result: object
+    valid_attachments: tuple[tuple[str, str], ...] | None
+
+
+def read_net_conf(document: object, called_as: str) -> NetConf:
+    """Check a document whole and return the conf; CniError with every mistake in it.
+
+    Raises code 1 for a version that cannot describe several interfaces, else 2 or 7.
+    """
+    if not isinstance(document, dict):
+        raise CniError(DECODE_FAILURE, "the net conf is not a JSON object")
+    if "plugins" in document:
+        message = "this is a network configuration list: the runtime sends its plugins one by one"
+        raise CniError(BAD_CONF, message)
+    check_version(document)
+    problems = check(document, table.NET_CONF)
+    problems = problems or rule_problems(document)
+    if problems:
+        raise to_error(problems)
+    _warn_of_unknown_keys(document)
+    return _typed(document, called_as)
+
+
+def check_version(document: Mapping[str, object]) -> str:
+    """Return the document's cniVersion; CniError 1 if it is none of ours."""
+    version = document.get("cniVersion") or IMPLIED
+    if version in SUPPORTED:
+        return str(version)
+    absent = "" if document.get("cniVersion") else " (which an absent cniVersion means)"
+    message = (
+        f"cniVersion {version!r}{absent} cannot describe several interfaces:"
+        f" use one of {', '.join(SUPPORTED)}"
+    )
+    raise CniError(INCOMPATIBLE_VERSION, message)
+
+
+def _warn_of_unknown_keys(document: Mapping[str, object]) -> None:
+    keys: Mapping[str, object] = table.NET_CONF[1]
+    unknown = [key for key in document if key not in keys and not key.startswith("cni.dev/")]
+    for key in unknown:
+        near = nearest(key, keys)
+        log.warning(f"unknown key in the net conf: {key}", **({"nearest": near} if near else {}))
+
+
+def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:
+    policy = {**table.ATTACH_POLICY_DEFAULTS, **(document.get("attachPolicy") or {})}
+    conf = {**table.NET_CONF_DEFAULTS, **document}
+    plugin = conf["plugin"]
+    subnet = conf.get("subnet") or []
+    return NetConf(
+        cni_version=conf["cniVersion"],
+        name=conf["name"],
+        chain=tuple(plugin) if isinstance(plugin, list) else (plugin,),
+        master_nets=tuple(Network.parse(text) for text in conf.get("masterNets") or ()),
+        masters=tuple(conf.get("masters") or ()),
+        attach_policy=AttachPolicy(
+            strategy=policy["strategy"],
+            nics=policy.get("nics"),
+            min_nics=policy["minNics"],
+            unhealthy=policy["unhealthy"],
+        ),
+        subnets=tuple(
+            Network.parse(text) for text in ([subnet] if isinstance(subnet, str) else subnet)
+        ),
+        hosts=conf.get("hosts") or {},
+        ipam=conf.get("ipam") or {},
+        interface_names=conf.get("interfaceNames")
+        or ("indexed" if called_as == OPERATOR_NAME else "spec"),
+        timeout=conf["timeout"],
+        max_parallel=conf.get("maxParallel"),
+        data_dir=conf["dataDir"],
+        log_file=conf.get("logFile") or "",
+        log_level=conf["logLevel"],
+        dns=conf.get("dns") or {},
+        cni_args=(conf.get("args") or {}).get("cni") or {},
+        runtime_config=conf.get("runtimeConfig") or {},
+        prev_result=conf.get("prevResult"),
+        valid_attachments=_valid_attachments(conf),
+    )
+
+
+def _valid_attachments(conf: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+    """Return GC's list; None where the runtime sent none, which is not an empty one.
+
+    libcni sends both keys, older texts of the specification name the second.
+    """
+    for key in ("cni.dev/valid-attachments", "cni.dev/attachments"):
+        if conf.get(key) is not None:
+            return tuple((each["containerID"], each["ifname"]) for each in conf[key])
+    return None

@@ -1,0 +1,154 @@
+"""Rules across fields of the net conf: pure, used when a runtime calls and by `validate`.
+
+Each rule takes a document that has passed the schema and yields its problems.
+"""
+
+from __future__ import annotations
+
+from multinic_cni.conf.problems import Problem, join
+from multinic_cni.errors import UNSUPPORTED_FIELD
+from multinic_ipam.networks import BITS, Network, NetworkError
+from multinic_ipam.pools import GeometryError, range_pool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    Document = Mapping[str, Any]
+
+OWN_TYPES = ("multinic-cni", "multi-nic")
+
+
+def rule_problems(document: Document) -> list[Problem]:
+    """Return every problem that the rules find."""
+    return [problem for rule in RULES for problem in rule(document)]
+
+
+def _not_in_this_release(document: Document) -> Iterator[Problem]:
+    """Words of the conf that are agreed but not built: refused, never ignored."""
+    strategy = (document.get("attachPolicy") or {}).get("strategy", "none")
+    if strategy != "none":
+        message = f"{strategy} is not in this release yet: use 'none'"
+        yield Problem(path="attachPolicy.strategy", message=message, code=UNSUPPORTED_FIELD)
+    for key in ("target", "class", "classes"):
+        if (document.get("attachPolicy") or {}).get(key) is not None:
+            message = "no strategy of this release uses it"
+            yield Problem(path=f"attachPolicy.{key}", message=message, code=UNSUPPORTED_FIELD)
+    if document.get("routing"):
+        message = "is not in this release yet"
+        yield Problem(path="routing", message=message, code=UNSUPPORTED_FIELD)
+    if document.get("attach") == "builtin":
+        message = "builtin is not in this release yet: use 'exec', or 'auto' to get it when it is"
+        yield Problem(path="attach", message=message, code=UNSUPPORTED_FIELD)
+
+
+def _delegates(document: Document) -> Iterator[Problem]:
+    plugin = document["plugin"]
+    chain = plugin if isinstance(plugin, list) else [plugin]
+    for index, template in enumerate(chain):
+        path = f"plugin[{index}]" if isinstance(plugin, list) else "plugin"
+        if template["type"] in OWN_TYPES:
+            yield Problem(path=f"{path}.type", message="must be another plugin, not this one")
+        if template.get("ipam") and (document.get("ipam") or {}).get("type"):
+            message = "stands here and at the top: keep one of them"
+            yield Problem(path=f"{path}.ipam", message=message)
+
+
+def _policy(document: Document) -> Iterator[Problem]:
+    policy = document.get("attachPolicy") or {}
+    most, least = policy.get("nics"), policy.get("minNics", 1)
+    if most is not None and least > most:
+        message = f"{least} is more than attachPolicy.nics, {most}"
+        yield Problem(path="attachPolicy.minNics", message=message)
+    if document.get("interfaceNames") == "rail" and not _masters(document):
+        message = "rail numbers by the place in masterNets or masters: give one of them"
+        yield Problem(path="interfaceNames", message=message)
+    nets = [Network.parse(text) for text in document.get("masterNets") or []]
+    for index, net in enumerate(nets):
+        for other in nets[:index]:
+            if net.overlaps(other):
+                message = f"{net} overlaps {other}: a NIC's place would not be certain"
+                yield Problem(path=f"masterNets[{index}]", message=message)
+
+
+def _addresses(document: Document) -> Iterator[Problem]:
+    ipam = document.get("ipam") or {}
+    if ipam.get("type") != "multi-nic-ipam":
+        return
+    if document.get("subnet") and ipam.get("ranges"):
+        yield Problem(path="ipam.ranges", message="stands beside subnet: keep one of them")
+    elif document.get("subnet"):
+        yield from _subnet(document, ipam)
+    elif ipam.get("ranges"):
+        yield from _ranges(document, ipam["ranges"])
+    else:
+        yield Problem(path="ipam", message="multi-nic-ipam needs subnet, or ranges in ipam")
+
+
+def _subnet(document: Document, ipam: Document) -> Iterator[Problem]:
+    subnet = document["subnet"]
+    networks = [Network.parse(text) for text in ([subnet] if isinstance(subnet, str) else subnet)]
+    if len({network.version for network in networks}) < len(networks):
+        yield Problem(path="subnet", message="must have one network per family")
+    interface_bits, host_bits = ipam.get("interfaceBlock", 0), ipam.get("hostBlock", 0)
+    for network in networks:
+        room = BITS[network.version] - network.length
+        if interface_bits + host_bits > room:
+            message = (
+                f"has {room} bits to share, but interfaceBlock {interface_bits} and hostBlock"
+                f" {host_bits} take {interface_bits + host_bits}"
+            )
+            yield Problem(path="subnet", message=message)
+    masters = _masters(document)
+    if not masters:
+        message = "needs masterNets or masters: their order numbers the interfaces' blocks"
+        yield Problem(path="subnet", message=message)
+    elif len(masters) > 1 << interface_bits:
+        message = (
+            f"{interface_bits} numbers {1 << interface_bits} interfaces, but masterNets and masters"
+            f" have {len(masters)} entries"
+        )
+        yield Problem(path="ipam.interfaceBlock", message=message)
+    for name, index in (document.get("hosts") or {}).items():
+        if index >= 1 << host_bits:
+            message = (
+                f"{index} does not fit in hostBlock {host_bits}: at most {(1 << host_bits) - 1}"
+            )
+            yield Problem(path=join("hosts", name), message=message)
+
+
+def _ranges(document: Document, ranges: Document) -> Iterator[Problem]:
+    masters = _masters(document)
+    for master in masters:
+        if master not in ranges:
+            yield Problem(path=join("ipam.ranges", master), message="is missing")
+    for master, listed in ranges.items():
+        if master not in masters:
+            message = "is no entry of masterNets or masters"
+            yield Problem(path=join("ipam.ranges", master), message=message)
+        for index, each in enumerate(listed):
+            path = f"{join('ipam.ranges', master)}[{index}]"
+            try:
+                subnet = Network.parse(each.get("subnet") or master)
+            except NetworkError:
+                message = f"is missing, and {master!r} is no network"
+                yield Problem(path=f"{path}.subnet", message=message)
+                continue
+            try:
+                range_pool(
+                    subnet,
+                    start=each.get("rangeStart"),
+                    end=each.get("rangeEnd"),
+                    gateway=each.get("gateway"),
+                )
+            except GeometryError as error:
+                yield Problem(path=path, message=str(error))
+
+
+def _masters(document: Document) -> list[str]:
+    """Return masterNets and masters in the order that numbers the interfaces."""
+    return [*(document.get("masterNets") or []), *(document.get("masters") or [])]
+
+
+RULES = (_not_in_this_release, _delegates, _policy, _addresses)

@@ -1,0 +1,112 @@
+"""Delegates: the conf that each gets for one NIC, and what is known of single types. Pure."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from multinic_cni.conf.netconf import NetConf
+
+    Conf = Mapping[str, Any]
+
+# The key by which the first delegate of a chain learns its NIC: `master` but for these. None: it
+# has no NIC of the node below it.
+NIC_KEYS: Mapping[str, str | None] = {
+    "host-device": "device",
+    "bridge": None,
+    "ptp": None,
+    "loopback": None,
+    "dummy": None,
+    "tap": None,
+}
+# host-device names its NIC by any of these; what the template says already is kept.
+DEVICE_KEYS = frozenset({"device", "hwaddr", "kernelpath", "pciBusID"})
+
+# One global lock in the plugin serialises these anyway, and rebinding devices side by side fails
+# (ib-sriov-cni PR 21, rdma-cni PR 21).
+ONE_AFTER_ANOTHER = frozenset({"ib-sriov", "ib-sriov-cni", "rdma"})
+
+# Its DEL returns before the IPAM's DEL when the netns is gone (plugins, host-device cmdDel).
+FORGETS_IPAM_WITHOUT_NETNS = frozenset({"host-device"})
+
+# IPAM types that keep nothing outside the pod: nothing leaks if their DEL cannot be executed.
+STATELESS_IPAM = frozenset({"", "static"})
+
+# Requests of the pod that one interface can have: N delegates must not share an address or a MAC.
+PER_INTERFACE_ARGS = frozenset({"IP", "MAC", "GATEWAY"})
+PER_INTERFACE_CAPABILITIES = frozenset(
+    {"ips", "mac", "ipRanges", "infinibandGUID", "deviceID", "CNIDeviceInfoFile"}
+)
+
+
+def chain_confs(conf: NetConf, nic: str, ipam: Conf | None) -> tuple[dict[str, Any], ...]:
+    """Return the complete conf of each delegate of a NIC's chain.
+
+    `ipam` replaces the first template's own block; None leaves it as it is.
+    """
+    confs = []
+    for position, template in enumerate(conf.chain):
+        own = dict(template)
+        if position == 0:
+            _name_nic(own, nic)
+            if ipam is not None:
+                own["ipam"] = dict(ipam)
+        own["name"] = conf.name  # the network's: host-local keeps its store by it
+        own["cniVersion"] = conf.cni_version
+        runtime_config = _runtime_config(own, conf.runtime_config)
+        if runtime_config:
+            own["runtimeConfig"] = runtime_config
+        if conf.dns and "dns" not in own:
+            own["dns"] = conf.dns
+        confs.append(own)
+    return tuple(confs)
+
+
+def _name_nic(own: dict[str, Any], nic: str) -> None:
+    key = NIC_KEYS.get(own["type"], "master")
+    if key is None or (key == "device" and not DEVICE_KEYS.isdisjoint(own)):
+        return
+    own[key] = nic
+
+
+def _runtime_config(own: Conf, runtime_config: Conf) -> dict[str, Any]:
+    """Pass on what the delegate's template declares as its capabilities, as libcni would.
+
+    What the template has in its own runtimeConfig stays: it is the admin's.
+    """
+    declared = {
+        name
+        for name, wanted in (own.get("capabilities") or {}).items()
+        if wanted and name not in PER_INTERFACE_CAPABILITIES
+    }
+    passed = {name: value for name, value in runtime_config.items() if name in declared}
+    return {**passed, **(own.get("runtimeConfig") or {})}
+
+
+def delegate_cni_args(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return CNI_ARGS for a delegate: without requests that only one interface can have."""
+    return ";".join(
+        f"{key}={value}" for key, value in pairs if key.upper() not in PER_INTERFACE_ARGS
+    )
+
+
+def ipam_type(confs: Sequence[Conf]) -> str:
+    """Return the IPAM plugin that a chain's first delegate executes; empty if none."""
+    block = confs[0].get("ipam") if confs else None
+    kind = block.get("type") if isinstance(block, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def executables(confs: Sequence[Conf]) -> list[str]:
+    """Return the types of every program that a chain executes, the IPAM plugin's too."""
+    kinds = [conf["type"] for conf in confs]
+    return [*kinds, ipam_type(confs)] if ipam_type(confs) else kinds
+
+
+def limit_at_once(confs: Sequence[Conf], at_once: int | None) -> int | None:
+    """Return how many chains may be executed at once: 1 for types that cannot run side by side."""
+    if any(conf["type"] in ONE_AFTER_ANOTHER for conf in confs):
+        return 1
+    return at_once

@@ -1,0 +1,261 @@
+"""Execute one delegate and understand its answer (specification, section 4)."""
+
+from __future__ import annotations
+
+import os
+
+from multinic_cni.errors import (
+    DELEGATE_FAILED,
+    INCOMPATIBLE_VERSION,
+    RESERVED,
+    UNKNOWN_CONTAINER,
+    CniError,
+)
+from multinic_cni.jsontext import decode, encode
+from multinic_cni.log import log
+from multinic_cni.process import Command
+from multinic_cni.values import Value
+from multinic_cni.versions import newest_common
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from typing import Any
+
+    from multinic_cni.process import Outcome
+
+QUOTED_OUTPUT = 300
+
+
+class Delegation(Value):
+    """For whom delegates are executed: the pod's netns, the folders to find them in, CNI_ARGS.
+
+    `netns` is empty when the pod's is gone.
+    """
+
+    container_id: str
+    netns: str
+    path: tuple[str, ...]
+    cni_args: str
+    environment: Mapping[str, str]
+
+    def find(self, kind: str) -> str | None:
+        """Return the executable of a type: the first regular file of that name in CNI_PATH."""
+        for folder in self.path:
+            candidate = f"{folder}/{kind}"
+            if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+                return candidate
+        return None
+
+
+class Call(Value):
+    """One delegate's call for one NIC; its answer's errors name both."""
+
+    command: str
+    conf: Mapping[str, Any]
+    nic: str
+    ifname: str
+
+    @property
+    def who(self) -> str:
+        on_nic = f" on NIC {self.nic}" if self.nic else ""
+        named = f" ({self.ifname})" if self.ifname else ""
+        return f"delegate {self.conf['type']}{on_nic}{named}"
+
+
+class Answer(Value):
+    """What a delegate answered: its result document or its error, and the conf that it accepted."""
+
+    conf: Mapping[str, Any]
+    result: object = None
+    error: CniError | None = None
+
+
+def not_found(kind: str, path: tuple[str, ...]) -> CniError:
+    folders = ", ".join(path)
+    return CniError(
+        DELEGATE_FAILED,
+        f'failed to find plugin "{kind}" in path [{folders}]',
+        f"install the CNI plugin {kind!r} there, or correct the type in the net conf",
+    )
+
+
+def ask(delegation: Delegation, call: Call) -> Generator[Command, Outcome, Answer]:
+    """Execute a delegate; if it does not speak our version, again in the newest that it speaks.
+
+    Nothing is known of a delegate's versions before: asking each would double the processes of
+    every ADD, and a wrong version is refused before anything is done.
+    """
+    executable = delegation.find(call.conf["type"])
+    if executable is None:
+        return Answer(conf=call.conf, error=not_found(call.conf["type"], delegation.path))
+    answer = yield from _execute(delegation, call, executable)
+    if answer.error is None or answer.error.code != INCOMPATIBLE_VERSION:
+        return answer
+    version = yield from _lower_version(delegation, call, executable)
+    if version is None or version == call.conf["cniVersion"]:
+        return answer
+    log.debug(f"{call.who} speaks {version}, not {call.conf['cniVersion']}")
+    older = call.but(conf={**call.conf, "cniVersion": version})
+    return (yield from _execute(delegation, older, executable))
+
+
+def spoken_versions(
+    delegation: Delegation, kind: str
+) -> Generator[Command, Outcome, tuple[str, ...]]:
+    """Ask a delegate with VERSION; no answer is no version."""
+    executable = delegation.find(kind)
+    if executable is None:
+        return ()
+    environment = {**delegation.environment, "CNI_COMMAND": "VERSION"}
+    environment.update(dict.fromkeys(("CNI_NETNS", "CNI_IFNAME", "CNI_PATH"), "dummy"))
+    outcome = yield Command(
+        executable=executable, environment=environment, stdin=b'{"cniVersion":"1.1.0"}'
+    )
+    try:
+        document = decode(outcome.stdout, kind)
+    except CniError:
+        return ()
+    versions = document.get("supportedVersions") if isinstance(document, dict) else None
+    return tuple(each for each in versions if isinstance(each, str)) if versions else ()
+
+
+def _lower_version(
+    delegation: Delegation, call: Call, executable: str
+) -> Generator[Command, Outcome, str | None]:
+    versions = yield from spoken_versions(delegation, call.conf["type"])
+    if not versions:
+        log.debug(f"{executable} did not say which versions it speaks")
+    return newest_common(call.conf["cniVersion"], versions)
+
+
+def _execute(
+    delegation: Delegation, call: Call, executable: str
+) -> Generator[Command, Outcome, Answer]:
+    command = Command(
+        executable=executable,
+        environment={
+            **delegation.environment,
+            "CNI_COMMAND": call.command,
+            "CNI_CONTAINERID": delegation.container_id,
+            "CNI_NETNS": delegation.netns,
+            "CNI_IFNAME": call.ifname,
+            "CNI_PATH": ":".join(delegation.path),
+            "CNI_ARGS": delegation.cni_args,
+        },
+        stdin=encode(call.conf).encode(),
+    )
+    outcome = yield command
+    log.debug(f"{call.who} {call.command}", status=outcome.exit_status, failure=outcome.failure)
+    return _understand(call, command, outcome)
+
+
+def _understand(call: Call, command: Command, outcome: Outcome) -> Answer:
+    code, problem, details = _problem(outcome)
+    result: object = None
+    if not problem and call.command == "ADD":
+        try:
+            result = decode(outcome.stdout, "its result")
+        except CniError as error:
+            problem = f"ended well, but {error.message}" + _quoted(
+                outcome.stdout.decode("utf-8", "replace")
+            )
+        else:
+            code, problem, details = _disguised_error(result)
+    if not problem:
+        return Answer(conf=call.conf, result=result)
+    repeat = f"repeat it with: {command_line(command)}"
+    failure = CniError(
+        code,
+        f"{call.who} {call.command} {problem}",
+        f"{details}; {repeat}" if details else repeat,
+    )
+    return Answer(conf=call.conf, error=failure)
+
+
+def _problem(outcome: Outcome) -> tuple[int, str, str]:
+    """Return (code, what went wrong, details); nothing wrong is an empty text."""
+    if outcome.failure:
+        return DELEGATE_FAILED, outcome.failure, ""
+    if outcome.signal:
+        return (
+            DELEGATE_FAILED,
+            f"was killed by signal {outcome.signal}" + _quoted(outcome.stderr),
+            "",
+        )
+    if outcome.exit_status == 0:
+        return DELEGATE_FAILED, "", ""
+    status = f"failed with exit status {outcome.exit_status}"
+    if not outcome.stdout.strip():
+        return DELEGATE_FAILED, f"{status} and printed no error" + _quoted(outcome.stderr), ""
+    try:
+        document = decode(outcome.stdout, "its error")
+    except CniError as error:
+        printed = _quoted(outcome.stdout.decode("utf-8", "replace"))
+        return DELEGATE_FAILED, f"{status}, and {error.message}{printed}", ""
+    if not isinstance(document, dict) or not isinstance(document.get("msg"), str):
+        return DELEGATE_FAILED, f"{status}, and its error has no msg", ""
+    return _error_of(document)
+
+
+def _disguised_error(result: object) -> tuple[int, str, str]:
+    """Find an error document that came with exit status 0: careless plugins do that."""
+    match result:
+        case dict() if isinstance(result.get("msg"), str) and result.get("code"):
+            return _error_of(result)
+        case dict() | None:
+            return DELEGATE_FAILED, "", ""
+        case _:
+            return DELEGATE_FAILED, "ended well, but its result is no object", ""
+
+
+def _error_of(document: Mapping[str, Any]) -> tuple[int, str, str]:
+    """Keep a delegate's own words, and its code where the specification reserves it.
+
+    Code 3 would tell the runtime that no DEL is needed; that is not the delegate's to say.
+    """
+    code = document.get("code")
+    known = type(code) is int and code in RESERVED and code != UNKNOWN_CONTAINER
+    details = document.get("details")
+    return (
+        code if known and type(code) is int else DELEGATE_FAILED,
+        f"failed: {document['msg']}",
+        details if isinstance(details, str) else "",
+    )
+
+
+def _quoted(output: str) -> str:
+    text = " ".join(output.split())
+    return f": {text[:QUOTED_OUTPUT]}" if text else ""
+
+
+def command_line(command: Command) -> str:
+    """Return a command as a shell would take it."""
+    shown = [
+        f"{name}={_shell_quoted(value)}"
+        for name, value in command.environment.items()
+        if name.startswith("CNI_")
+    ]
+    conf = _shell_quoted(command.stdin.decode())
+    return " ".join(["echo", conf, "|", *shown, _shell_quoted(command.executable)])
+
+
+def _shell_quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def delegate_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the plugin's environment without what the frozen bundle has put into it.
+
+    Its libraries must not be loaded into delegates; what the admin had set before comes back.
+    """
+    own = {
+        name: value
+        for name, value in environment.items()
+        if not name.startswith(("_PYI_", "_MEI", "LD_LIBRARY_PATH"))
+    }
+    if "LD_LIBRARY_PATH_ORIG" in environment:
+        own["LD_LIBRARY_PATH"] = environment["LD_LIBRARY_PATH_ORIG"]
+    elif "_PYI_APPLICATION_HOME_DIR" not in environment and "LD_LIBRARY_PATH" in environment:
+        own["LD_LIBRARY_PATH"] = environment["LD_LIBRARY_PATH"]
+    return own

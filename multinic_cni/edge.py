@@ -1,0 +1,155 @@
+"""The process edge: the only place that reads the environment and stdin, prints and exits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from errno import EINTR
+
+from multinic_cni import __version__, cancellation
+from multinic_cni.errors import DECODE_FAILURE, INTERNAL, CniError, io_failure
+from multinic_cni.invocation import read_environment
+from multinic_cni.jsontext import decode, encode
+from multinic_cni.log import log
+from multinic_cni.versions import NEWEST, SUPPORTED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from multinic_cni.invocation import Invocation
+
+LARGEST_STDIN = 4 << 20
+CHUNK = 1 << 16
+
+
+def main() -> NoReturn:
+    """Be the command line if there are arguments, the plugin if CNI_COMMAND is set."""
+    if len(sys.argv) > 1:
+        from multinic_cni.cli import run  # noqa: PLC0415 - typer and rich are not for the hot path
+
+        run()
+    elif "CNI_COMMAND" in os.environ:
+        os._exit(_plugin())  # spares the interpreter's tidying up, a quarter of its whole time
+    else:
+        _introduce()
+        sys.exit(0)
+
+
+def _introduce() -> None:
+    sys.stderr.write(
+        f"multinic-cni {__version__}: a CNI plugin that attaches a pod to several NICs\n"
+        f"CNI specification versions: {', '.join(SUPPORTED)}\n"
+        "A container runtime calls it; `multinic-cni --help` is the command line.\n"
+    )
+
+
+def _plugin() -> int:
+    """Serve one call; return the exit status."""
+    output = _guard_streams()
+    cancellation.watch()
+    version = NEWEST
+    try:
+        call = read_environment(os.environ, os.path.basename(sys.argv[0]))
+        log.name_call(" ".join(filter(None, (call.command, call.container_id, call.ifname))))
+        document = _read_document(call)
+        version = _version_for_errors(document)
+        answer = _serve(call, document)
+    except CniError as error:
+        log.error(error.message)
+        return _write(output, error.to_document(version)) or 1
+    except Exception as error:  # noqa: BLE001 - the edge: whatever happens, one document goes out
+        _log_traceback()
+        message = f"internal error: {type(error).__name__}: {error}"
+        details = "this is a fault of multinic-cni; its traceback is on stderr"
+        return _write(output, CniError(INTERNAL, message, details).to_document(version)) or 1
+    return 0 if answer is None else _write(output, answer)
+
+
+def _serve(call: Invocation, document: object) -> dict[str, object] | None:
+    """Execute the verb; only its own module is loaded."""
+    match call.command:
+        case "ADD":
+            from multinic_cni.verbs.add import add  # noqa: PLC0415 - see above
+
+            return add(call, document)
+        case "DEL":
+            from multinic_cni.verbs.delete import delete  # noqa: PLC0415 - see above
+
+            delete(call, document)
+        case "CHECK":
+            from multinic_cni.verbs.check import check  # noqa: PLC0415 - see above
+
+            check(call, document)
+        case "GC":
+            from multinic_cni.verbs.gc import gc  # noqa: PLC0415 - see above
+
+            gc(call, document)
+        case "STATUS":
+            from multinic_cni.verbs.status import status  # noqa: PLC0415 - see above
+
+            status(call, document)
+        case _:
+            from multinic_cni.verbs.version import version  # noqa: PLC0415 - see above
+
+            return version(document)
+    return None
+
+
+def _guard_streams() -> int:
+    """Point stdout at stderr and return a descriptor of the real one, for the one document.
+
+    Whatever prints by mistake, here or in a library, must not spoil it. Streams that the runtime
+    has closed are opened, or a state file would get their numbers.
+    """
+    while True:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor > 2:  # noqa: PLR2004 - stdin, stdout and stderr are there
+            os.close(descriptor)
+            break
+    output = os.dup(1)
+    os.dup2(2, 1)
+    return output
+
+
+def _read_document(call: Invocation) -> object:
+    content = bytearray()
+    try:
+        while chunk := os.read(0, CHUNK):
+            content += chunk
+            if len(content) > LARGEST_STDIN:
+                message = f"the net conf is larger than {LARGEST_STDIN} bytes"
+                raise CniError(DECODE_FAILURE, message)
+    except OSError as error:
+        raise io_failure("read the net conf from stdin", error) from error
+    try:
+        return decode(bytes(content), "the net conf on stdin")
+    except CniError:
+        if call.command != "VERSION":
+            raise
+        return None  # the official plugins do not even read it
+
+
+def _version_for_errors(document: object) -> str:
+    version = document.get("cniVersion") if isinstance(document, dict) else None
+    return version if isinstance(version, str) and version in SUPPORTED else NEWEST
+
+
+def _write(descriptor: int, document: dict[str, object]) -> int:
+    """Write the one document; return the exit status."""
+    content = memoryview(encode(document).encode() + b"\n")
+    while content:
+        try:
+            content = content[os.write(descriptor, content) :]
+        except OSError as error:
+            if error.errno == EINTR:
+                continue
+            log.error("the runtime does not read the answer", reason=error.strerror)
+            return 1
+    return 0
+
+
+def _log_traceback() -> None:
+    import traceback  # noqa: PLC0415 - only after a fault
+
+    traceback.print_exc()

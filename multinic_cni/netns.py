@@ -1,0 +1,102 @@
+"""Network namespaces: which one a path names, and a netlink socket inside it."""
+
+from __future__ import annotations
+
+import _ctypes
+import errno
+import os
+
+from multinic_cni.netlink import Netlink
+from multinic_cni.values import Value
+
+OWN = "/proc/self/ns/net"
+CLONE_NEWNET = 0x40000000
+RTLD_NOW = 2
+SOL_SOCKET, SO_NETNS_COOKIE = 1, 71
+
+
+class NetnsId(Value):
+    """Identifies a netns. Device and inode are reused, by the next pod even; the cookie never is.
+
+    The cookie is 0 before Linux 5.14.
+    """
+
+    device: int
+    inode: int
+    cookie: int = 0
+
+    def is_same(self, other: NetnsId) -> bool:
+        """Compare by what both sides know."""
+        if self.cookie and other.cookie:
+            return self.cookie == other.cookie
+        return (self.device, self.inode) == (other.device, other.inode)
+
+
+class PodNetns:
+    """The pod's netns while a call lasts: its path, identity and a netlink socket in it."""
+
+    def __init__(self, path: str) -> None:
+        """Open it; raises OSError: ENOENT for a path that is gone, EINVAL for no netns."""
+        self.path = path
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            status = os.fstat(descriptor)
+            self.netlink = netlink_in(descriptor)
+        except OSError as error:
+            error.filename = error.filename or path
+            raise
+        finally:
+            os.close(descriptor)
+        self.id = NetnsId(device=status.st_dev, inode=status.st_ino, cookie=_cookie(self.netlink))
+
+    def close(self) -> None:
+        self.netlink.close()
+
+
+def is_own(path: str) -> bool:
+    """Tell whether a path names the netns that the plugin runs in; a missing path does not."""
+    try:
+        status, own = os.stat(path), os.stat(OWN)
+    except OSError:
+        return False
+    return (status.st_dev, status.st_ino) == (own.st_dev, own.st_ino)
+
+
+def netlink_in(descriptor: int) -> Netlink:
+    """Make a netlink socket in another netns: the process goes there and comes back at once."""
+    own = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _setns(descriptor)
+        try:
+            return Netlink()
+        finally:
+            _setns(own)
+    finally:
+        os.close(own)
+
+
+def _cookie(netlink: Netlink) -> int:
+    try:
+        return int.from_bytes(netlink.socket.getsockopt(SOL_SOCKET, SO_NETNS_COOKIE, 8), "little")
+    except OSError as error:
+        if error.errno != errno.ENOPROTOOPT:
+            raise
+        return 0
+
+
+# What ctypes.c_int is: importing ctypes costs 10 ms.
+class _Int(_ctypes._SimpleCData):  # type: ignore[type-arg]  # noqa: SLF001 - no subscript at run time
+    _type_ = "i"
+
+
+class _Function(_ctypes.CFuncPtr):
+    _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+    _restype_ = _Int
+
+
+def _setns(descriptor: int) -> None:
+    """Move to a netns; os.setns came with Python 3.12 only."""
+    libc = _Function(_ctypes.dlsym(_ctypes.dlopen("", RTLD_NOW), "setns"))
+    if libc(descriptor, CLONE_NEWNET) != 0:
+        number = _ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,112 @@
+"""What one ADD is about to do: everything that can be found out before anything is changed."""
+
+from __future__ import annotations
+
+import os
+
+from multinic_cni import host
+from multinic_cni.addressing import ipam_block, uses_store
+from multinic_cni.delegates import chain_confs, delegate_cni_args, executables
+from multinic_cni.delegation import Delegation, delegate_environment, not_found
+from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError
+from multinic_cni.log import log
+from multinic_cni.netns import is_own
+from multinic_cni.plan import admin_of, inner_names, wish_of
+from multinic_cni.result import Result, read_result
+from multinic_cni.values import Value
+from multinic_selectors.selection import SelectionError, select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multinic_cni.conf.netconf import NetConf
+    from multinic_cni.invocation import Invocation
+    from multinic_selectors.nics import Nic
+    from multinic_selectors.selection import Choice
+
+NOT_SERVED = ("IP", "MAC", "GATEWAY")
+
+
+class Plan(Value):
+    """One ADD: `choices` and `names` belong together; `nics` are all of the node's."""
+
+    call: Invocation
+    conf: NetConf
+    previous: Result
+    nics: list[Nic]
+    choices: Sequence[Choice]
+    names: list[str]
+    delegation: Delegation
+    deadline: float
+
+
+def prepare(call: Invocation, conf: NetConf, deadline: float) -> Plan:
+    """Choose the NICs, name the interfaces, find the delegates; raises CniError."""
+    previous = read_result(conf.prev_result, "prevResult")
+    nics = host.nics()
+    choices = _choose(conf, nics)
+    _warn_of_requests(call, conf)
+    existing = {each.name for each in previous.interfaces if each.sandbox}
+    delegation = delegation_for(call)
+    _find_executables(conf, choices, delegation)
+    return Plan(
+        call=call,
+        conf=conf,
+        previous=previous,
+        nics=nics,
+        choices=choices,
+        names=inner_names(conf.interface_names, call.ifname, choices, existing),
+        delegation=delegation,
+        deadline=deadline,
+    )
+
+
+def delegation_for(call: Invocation) -> Delegation:
+    """Return how delegates are executed for a call that names its netns."""
+    return Delegation(
+        container_id=call.container_id,
+        netns=call.netns,
+        path=call.path,
+        cni_args=delegate_cni_args(call.cni_args),
+        environment=delegate_environment(os.environ),
+    )
+
+
+def refuse_own_netns(call: Invocation) -> None:
+    """Refuse the plugin's own netns before anything happens: delegates would rename host links."""
+    override = os.environ.get("CNI_NETNS_OVERRIDE", "").lower()  # the official plugins' way out
+    if override not in {"1", "true"} and is_own(call.netns):
+        message = f"CNI_NETNS {call.netns} is the netns of the node itself, not a pod's"
+        raise CniError(BAD_NETNS, message)
+
+
+def _choose(conf: NetConf, nics: list[Nic]) -> Sequence[Choice]:
+    try:
+        selection = select(nics, admin_of(conf), wish_of(conf.cni_args))
+    except SelectionError as error:
+        details = "see masterNets, masters and attachPolicy in the net conf"
+        raise CniError(NO_NICS, str(error), details) from None
+    for name, reason in selection.refused:
+        log.debug(f"NIC {name} not taken: {reason}")
+    for name, reason in selection.unhealthy:
+        log.warning(f"NIC {name} not taken: {reason}")
+    log.info("NICs chosen", nics=",".join(choice.nic.name for choice in selection.chosen))
+    return selection.chosen
+
+
+def _warn_of_requests(call: Invocation, conf: NetConf) -> None:
+    """Say what the pod asks for and does not get: an address or a MAC of its own choice."""
+    asked = {name for name in NOT_SERVED if call.arg(name)}
+    asked |= {name for name in ("ips", "mac") if conf.runtime_config.get(name)}
+    if asked:
+        log.warning("requests of the pod are not served", requests=",".join(sorted(asked)))
+
+
+def _find_executables(conf: NetConf, choices: Sequence[Choice], delegation: Delegation) -> None:
+    """Find every program now: one that is missing must not cost the pool an address at each try."""
+    ipam = {"type": "static"} if uses_store(conf) else ipam_block(conf, choices[0].nic, ())
+    confs = chain_confs(conf, choices[0].nic.name, ipam)
+    for kind in dict.fromkeys(executables(confs)):
+        if delegation.find(kind) is None:
+            raise not_found(kind, delegation.path)

@@ -1,0 +1,93 @@
+"""Undo an attachment from its record: DEL's work, and that of GC and of ADD's roll-back."""
+
+from __future__ import annotations
+
+from multinic_cni import host
+from multinic_cni.attaching import detach
+from multinic_cni.delegation import Delegation
+from multinic_cni.log import log
+from multinic_cni.netns import PodNetns, is_own
+from multinic_cni.reservations import release
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from multinic_cni.attaching import Detached
+    from multinic_cni.attachments.claim import Claim
+    from multinic_cni.attachments.record import Record
+    from multinic_cni.errors import CniError
+
+
+def remove(
+    claim: Claim,
+    record: Record,
+    *,
+    data_dir: str,
+    netns: str,
+    path: tuple[str, ...],
+    environment: Mapping[str, str],
+    deadline: float,
+) -> list[CniError]:
+    """DEL every delegate, release the addresses, forget the record.
+
+    `netns` and `path` are the runtime's; what the record has is tried too. Returns the errors that
+    a retry can mend: then nothing is released and the record stays, since the pod still holds all.
+    Raises CniError if the store does not answer.
+    """
+    pod = pod_of(record, netns)
+    try:
+        delegation = Delegation(
+            container_id=record.container_id,
+            netns=pod.path if pod else "",
+            path=(*path, *(folder for folder in record.path if folder not in path)),
+            cni_args=record.cni_args,
+            environment=environment,
+        )
+        claim.let_children_inherit()
+        outcomes = detach(record, delegation, deadline)
+        pending = _worth_a_retry(outcomes, pod)
+    finally:
+        if pod:
+            pod.close()
+    if pending:
+        return pending
+    release(data_dir, deadline, record)
+    claim.forget()
+    return []
+
+
+def pod_of(record: Record, netns: str) -> PodNetns | None:
+    """Open the pod's netns if it is still the one of the record; None if it is gone.
+
+    A path can name another pod's by now, and inode numbers begin anew at a boot.
+    """
+    if record.boot_id != host.boot_id():
+        return None
+    for path in dict.fromkeys((netns, record.netns)):
+        if not path or is_own(path):
+            continue
+        try:
+            pod = PodNetns(path)
+        except OSError as error:
+            log.debug("netns cannot be opened", path=path, reason=error.strerror)
+            continue
+        if pod.id.is_same(record.netns_id):
+            return pod
+        pod.close()
+    return None
+
+
+def _worth_a_retry(outcomes: list[Detached], pod: PodNetns | None) -> list[CniError]:
+    """Return the errors after which something is left: a link in the pod, or an IPAM's address.
+
+    Others are history: the NIC has vanished and its children with it, or the netns is gone.
+    """
+    left = {link.name for link in pod.netlink.links()} if pod else set[str]()
+    pending: list[CniError] = []
+    for outcome in outcomes:
+        if outcome.ipam_pending or outcome.nic.ifname in left:
+            pending += outcome.errors
+        elif outcome.errors:
+            log.warning("delegate failed, but nothing is left", ifname=outcome.nic.ifname)
+    return pending

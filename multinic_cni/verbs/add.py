@@ -1,0 +1,185 @@
+"""ADD: attach the pod to every chosen NIC, or leave no trace (specification, section 2, "ADD")."""
+
+from __future__ import annotations
+
+import time
+
+from multinic_cni import cancellation, host
+from multinic_cni.addressing import host_index, ipam_block, pools_of, uses_store
+from multinic_cni.attaching import attach
+from multinic_cni.attachments.claim import claim, key_of
+from multinic_cni.attachments.record import NicRecord, Record
+from multinic_cni.conf.netconf import read_net_conf
+from multinic_cni.conf.node import read_node
+from multinic_cni.delegates import chain_confs
+from multinic_cni.errors import BAD_ENVIRONMENT, NAME_TAKEN, TRY_AGAIN, CniError, io_failure
+from multinic_cni.leftovers import clear_leftover
+from multinic_cni.log import log
+from multinic_cni.merge import merge
+from multinic_cni.netns import PodNetns
+from multinic_cni.preparation import prepare, refuse_own_netns
+from multinic_cni.removal import remove
+from multinic_cni.reservations import reserve
+from multinic_cni.result import Result
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multinic_cni.attaching import Attached
+    from multinic_cni.attachments.claim import Claim
+    from multinic_cni.invocation import Invocation
+    from multinic_cni.preparation import Plan
+    from multinic_cni.reservations import Addresses
+
+ROLL_BACK_SECONDS = 30.0  # of its own: the deadline may be what made it necessary
+
+
+def add(call: Invocation, document: object) -> dict[str, object]:
+    """Attach and return the merged result's document; CniError after a whole roll-back."""
+    refuse_own_netns(call)
+    conf = read_net_conf(document, call.called_as)
+    deadline = time.monotonic() + conf.timeout
+    log.configure(file=conf.log_file, level=conf.log_level)
+    plan = prepare(call, conf, deadline)
+    pod = _open_pod(call.netns)
+    try:
+        held = claim(conf.data_dir, conf.name, key_of(call.container_id, call.ifname), deadline)
+        try:
+            held.let_children_inherit()
+            clear_leftover(held, plan)
+            _refuse_taken_names(pod, plan.names)
+            result = _attach_or_roll_back(held, plan, pod)
+        finally:
+            held.close()
+    except OSError as error:
+        raise io_failure("attach the pod", error) from error
+    finally:
+        pod.close()
+    return result.to_document(conf.cni_version)
+
+
+def _open_pod(path: str) -> PodNetns:
+    try:
+        return PodNetns(path)
+    except OSError as error:
+        message = f"CNI_NETNS {path} cannot be used: {error.strerror}"
+        raise CniError(BAD_ENVIRONMENT, message) from error
+
+
+def _refuse_taken_names(pod: PodNetns, names: Sequence[str]) -> None:
+    """Refuse a clash: a delegate would fail on it, and its DEL remove the other's interface."""
+    taken = {link.name for link in pod.netlink.links()}.intersection(names)
+    if taken:
+        message = (
+            f"the pod has an interface {', '.join(sorted(taken))} already, which is not this"
+            " attachment's: choose another CNI_IFNAME"
+        )
+        raise CniError(NAME_TAKEN, message)
+
+
+def _attach_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Result:
+    record = _record_intent(held, plan, pod)
+    started = record
+    try:
+        outcomes = attach(record, plan.delegation, plan.deadline, plan.conf.max_parallel)
+        started = _started(record, outcomes)
+        _raise_first_error(outcomes)
+        result = _merged(plan, outcomes, pod)
+        held.write(started.but(complete=True))
+    except BaseException:
+        _roll_back(held, started, plan)
+        raise
+    return result
+
+
+def _record_intent(held: Claim, plan: Plan, pod: PodNetns) -> Record:
+    """Reserve the addresses and write the record of what is about to be done, both or neither."""
+
+    def write(addresses: Sequence[Addresses]) -> Record:
+        record = _record(plan, pod, addresses)
+        held.write(record)
+        return record
+
+    conf = plan.conf
+    if not uses_store(conf):
+        return write([[] for _ in plan.choices])
+    index = host_index(conf, read_node(), host.name())
+    node = [(version, number) for nic in plan.nics for version, number, _ in nic.addresses]
+    wanted = [(choice.nic.name, pools_of(conf, choice, index, node)) for choice in plan.choices]
+    try:
+        return reserve(conf.data_dir, plan.deadline, wanted, write)
+    except CniError:
+        held.forget()
+        raise
+
+
+def _record(plan: Plan, pod: PodNetns, addresses: Sequence[Addresses]) -> Record:
+    call, conf = plan.call, plan.conf
+    namespace, name = call.arg("K8S_POD_NAMESPACE"), call.arg("K8S_POD_NAME")
+    return Record(
+        network=conf.name,
+        container_id=call.container_id,
+        ifname=call.ifname,
+        netns=call.netns,
+        netns_id=pod.id,
+        boot_id=host.boot_id(),
+        cni_version=conf.cni_version,
+        pod=f"{namespace}/{name}" if namespace else name,
+        pod_uid=call.arg("K8S_POD_UID"),
+        path=call.path,
+        cni_args=plan.delegation.cni_args,
+        nics=tuple(
+            NicRecord(
+                nic=choice.nic.name,
+                ifname=ifname,
+                confs=chain_confs(conf, choice.nic.name, ipam_block(conf, choice.nic, own)),
+                reservations=tuple(reservation for reservation, _ in own),
+            )
+            for choice, ifname, own in zip(plan.choices, plan.names, addresses, strict=True)
+        ),
+    )
+
+
+def _started(record: Record, outcomes: Sequence[Attached]) -> Record:
+    """Return the record of what was done: each chain as far as it was executed."""
+    return record.but(
+        nics=tuple(each.nic.but(confs=each.nic.confs[: each.started]) for each in outcomes)
+    )
+
+
+def _raise_first_error(outcomes: Sequence[Attached]) -> None:
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    for error in errors:
+        log.error(error.message)
+    if errors:
+        raise errors[0]
+    if cancellation.cancelled():
+        raise CniError(TRY_AGAIN, "the runtime called the plugin off")
+
+
+def _merged(plan: Plan, outcomes: Sequence[Attached], pod: PodNetns) -> Result:
+    links = {link.name: link for link in pod.netlink.links()}
+    parts = [(outcome.nic.ifname, outcome.result or Result()) for outcome in outcomes]
+    return merge(plan.previous, parts, plan.call.netns, links, plan.conf.dns)
+
+
+def _roll_back(held: Claim, started: Record, plan: Plan) -> None:
+    """Undo what was started. What cannot be undone stays recorded, for DEL to try again."""
+    cancellation.forget()
+    log.info("rolling back")
+    try:
+        errors = remove(
+            held,
+            started,
+            data_dir=plan.conf.data_dir,
+            netns=plan.call.netns,
+            path=plan.call.path,
+            environment=plan.delegation.environment,
+            deadline=time.monotonic() + ROLL_BACK_SECONDS,
+        )
+    except (CniError, OSError) as failure:
+        log.error(f"roll-back failed: {failure}")  # the caller raises what made it necessary
+        return
+    for error in errors:
+        log.error(f"roll-back failed: {error.message}")

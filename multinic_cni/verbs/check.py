@@ -1,0 +1,167 @@
+"""CHECK: compare the pod with the record (specification, section 2, "CHECK")."""
+
+from __future__ import annotations
+
+import time
+from _socket import AF_INET, AF_INET6
+
+from multinic_cni import attaching
+from multinic_cni.attachments.claim import claim_existing, key_of
+from multinic_cni.conf.netconf import read_net_conf
+from multinic_cni.errors import (
+    BAD_CONF,
+    CHECK_FAILED,
+    INCOMPATIBLE_VERSION,
+    CniError,
+    io_failure,
+    join_errors,
+)
+from multinic_cni.log import log
+from multinic_cni.preparation import delegation_for, refuse_own_netns
+from multinic_cni.removal import pod_of
+from multinic_cni.reservations import with_store
+from multinic_cni.result import read_result
+from multinic_cni.versions import NEWEST, at_least
+from multinic_ipam.networks import Network, NetworkError, split_cidr
+from multinic_ipam.store import Owner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from multinic_cni.attachments.record import NicRecord, Record
+    from multinic_cni.conf.netconf import NetConf
+    from multinic_cni.invocation import Invocation
+    from multinic_cni.netns import PodNetns
+    from multinic_cni.result import Result
+
+
+def check(call: Invocation, document: object) -> None:
+    """Raise one CniError with everything that is not as ADD left it."""
+    refuse_own_netns(call)
+    conf = read_net_conf(document, call.called_as)
+    if not at_least(conf.cni_version, "0.4.0"):
+        message = f"CHECK needs cniVersion 0.4.0 or later, not {conf.cni_version}"
+        raise CniError(INCOMPATIBLE_VERSION, message)
+    if conf.prev_result is None:
+        raise CniError(BAD_CONF, "CHECK needs prevResult")
+    log.configure(file=conf.log_file, level=conf.log_level)
+    deadline = time.monotonic() + conf.timeout
+    try:
+        errors = _check(call, conf, read_result(conf.prev_result, "prevResult"), deadline)
+    except OSError as error:
+        raise io_failure("check the pod", error) from error
+    if errors:
+        raise join_errors(errors)
+
+
+def _check(call: Invocation, conf: NetConf, previous: Result, deadline: float) -> list[CniError]:
+    key = key_of(call.container_id, call.ifname)
+    held = claim_existing(conf.data_dir, conf.name, key, deadline)
+    try:
+        record = held.read() if held else None
+        if held is None or record is None or not record.complete:
+            return [_finding(f"network {conf.name} has no complete attachment {key} on this node")]
+        pod = pod_of(record, call.netns)
+        if pod is None or pod.path != call.netns:
+            return [_finding(f"CNI_NETNS {call.netns} is not the netns that ADD was given")]
+        held.let_children_inherit()
+        try:
+            findings = [
+                *_missing_reservations(conf.data_dir, record, deadline),
+                *_missing_in_result(record, previous, call.netns),
+                *_missing_in_pod(record, pod),
+            ]
+        finally:
+            pod.close()
+        slices = [nic.but(result=_slice(nic, previous, call.netns)) for nic in record.nics]
+        delegates = attaching.check(slices, delegation_for(call), deadline)
+        return [*(_finding(text) for text in findings), *delegates]
+    finally:
+        if held:
+            held.close()
+
+
+def _finding(text: str) -> CniError:
+    return CniError(CHECK_FAILED, text)
+
+
+def _missing_reservations(data_dir: str, record: Record, deadline: float) -> list[str]:
+    if not record.reservations:
+        return []
+    owner = Owner(record.container_id, record.ifname)
+    lost = with_store(data_dir, deadline, lambda store: store.not_held(record.reservations, owner))
+    return [f"address {each.address} of pool {each.block} is not reserved for it" for each in lost]
+
+
+def _missing_in_result(record: Record, previous: Result, netns: str) -> list[str]:
+    """Compare what the runtime remembers; later plugins may have changed routes and macs."""
+    names = {each.name for each in previous.interfaces if each.sandbox == netns}
+    addresses = {ip.address for ip in previous.ips}
+    return [
+        *(
+            f"prevResult lacks interface {nic.ifname}"
+            for nic in record.nics
+            if nic.ifname not in names
+        ),
+        *(
+            f"prevResult lacks address {ip.address} of {nic.ifname}"
+            for nic in record.nics
+            for ip in read_result(nic.result, "the record").ips
+            if ip.address not in addresses
+        ),
+    ]
+
+
+def _missing_in_pod(record: Record, pod: PodNetns) -> list[str]:
+    """Look for links, addresses and routes in the pod's netns."""
+    links = {link.name: link for link in pod.netlink.links()}
+    addresses = {(a.link, a.version, a.number, a.prefix_length) for a in pod.netlink.addresses()}
+    routes = {
+        (route.version, route.destination, route.prefix_length)
+        for family in (AF_INET, AF_INET6)
+        for route in pod.netlink.routes(family)
+    }
+    findings = []
+    for nic in record.nics:
+        link = links.get(nic.ifname)
+        if link is None:
+            findings.append(f"interface {nic.ifname} (NIC {nic.nic}) is not in the pod")
+            continue
+        result = read_result(nic.result, "the record")
+        findings += [
+            f"address {ip.address} is not on {nic.ifname}"
+            for ip in result.ips
+            if (link.index, *split_cidr(ip.address)) not in addresses
+        ]
+        findings += [
+            f"route {route['dst']} of {nic.ifname} is not in the pod"
+            for route in result.routes
+            if "table" not in route and not _has_route(str(route.get("dst")), routes)
+        ]
+    return findings
+
+
+def _has_route(destination: str, routes: set[tuple[int, int, int]]) -> bool:
+    try:
+        network = Network.parse(destination)
+    except NetworkError:
+        return True  # a delegate's own notation: its CHECK knows
+    return (network.version, network.first, network.length) in routes
+
+
+def _slice(nic: NicRecord, previous: Result, netns: str) -> dict[str, object]:
+    """Return the part of prevResult that a NIC's delegates made, with the indexes they gave.
+
+    A whole merged prevResult would make each of them look for the others' addresses. Routes that
+    the runtime has removed since are not looked for.
+    """
+    own = read_result(nic.result, "the record")
+    current = {each.name: each for each in previous.interfaces if each.sandbox in {"", netns}}
+    kept = {str(route.get("dst")) for route in previous.routes}
+    sliced = own.but(
+        interfaces=tuple(
+            each.but(mac=current[each.name].mac or each.mac) if each.name in current else each
+            for each in own.interfaces
+        ),
+        routes=tuple(route for route in own.routes if str(route.get("dst")) in kept),
+    )
+    return sliced.to_document(NEWEST)

@@ -1,0 +1,78 @@
+"""DEL: undo what the record says, and nothing else (specification, section 2, "DEL").
+
+The conf may have been edited since, the NICs, the netns, the prevResult may be gone: of stdin only
+the network's name and the data directory matter.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from multinic_cni.attachments.claim import claim_existing, key_of
+from multinic_cni.conf import table
+from multinic_cni.conf.formats import absolute_path, network_name
+from multinic_cni.delegation import delegate_environment
+from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, CniError, io_failure, join_errors
+from multinic_cni.leftovers import readable_record
+from multinic_cni.log import log
+from multinic_cni.removal import remove
+from multinic_ipam.store import Owner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from multinic_cni.invocation import Invocation
+
+
+def delete(call: Invocation, document: object) -> None:
+    """Detach the pod; success if there is nothing of it. CniError only when a retry can help."""
+    if not isinstance(document, dict):
+        raise CniError(DECODE_FAILURE, "the net conf is not a JSON object")
+    network = document.get("name")
+    problem = network_name(network) if isinstance(network, str) else "is missing"
+    if not isinstance(network, str) or problem:
+        raise CniError(BAD_CONF, f"name: {problem}")
+    log.configure(file=_path(document, "logFile"), level="info")
+    data_dir = _path(document, "dataDir") or str(table.NET_CONF_DEFAULTS["dataDir"])
+    deadline = time.monotonic() + _timeout(document)
+    try:
+        _delete(call, network, data_dir, deadline)
+    except OSError as error:
+        raise io_failure("detach the pod", error) from error
+
+
+def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> None:
+    held = claim_existing(data_dir, network, key_of(call.container_id, call.ifname), deadline)
+    if held is None:
+        log.info("nothing to delete")
+        return
+    try:
+        owner = Owner(call.container_id, call.ifname)
+        record = readable_record(held, data_dir, owner, deadline)
+        if record is None:
+            return
+        errors = remove(
+            held,
+            record,
+            data_dir=data_dir,
+            netns=call.netns,
+            path=call.path,
+            environment=delegate_environment(os.environ),
+            deadline=deadline,
+        )
+    finally:
+        held.close()
+    if errors:
+        raise join_errors(errors)
+
+
+def _path(document: dict[str, object], key: str) -> str:
+    """Return a path of the conf, empty if it is no usable one."""
+    value = document.get(key)
+    return value if isinstance(value, str) and not absolute_path(value) else ""
+
+
+def _timeout(document: dict[str, object]) -> float:
+    value = document.get("timeout")
+    usable = type(value) is int and value > 0
+    return float(value if usable else table.NET_CONF_DEFAULTS["timeout"])  # type: ignore[arg-type]

@@ -1,0 +1,159 @@
+"""GC: remove every attachment that the runtime does not list (specification, section 2, "GC")."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from multinic_cni.attachments.claim import claim_idle, has_record, key_of, keys, networks
+from multinic_cni.conf.netconf import read_net_conf
+from multinic_cni.delegates import chain_confs
+from multinic_cni.delegation import Call, Delegation, ask, delegate_environment, spoken_versions
+from multinic_cni.errors import INCOMPATIBLE_VERSION, CniError, io_failure, join_errors
+from multinic_cni.execution import drive
+from multinic_cni.leftovers import readable_record
+from multinic_cni.log import log
+from multinic_cni.removal import remove
+from multinic_cni.reservations import with_store
+from multinic_cni.versions import at_least
+from multinic_ipam.store import Owner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from multinic_cni.conf.netconf import NetConf
+    from multinic_cni.execution import Task
+    from multinic_cni.invocation import Invocation
+    from multinic_ipam.store import Store
+
+    Valid = frozenset[tuple[str, str]]
+
+
+def gc(call: Invocation, document: object) -> None:
+    """Clear what is stale; CniError with all failures at the end.
+
+    No list means do nothing: libcni's own tool sends none, and an absent list is not an empty one.
+    """
+    conf = read_net_conf(document, call.called_as)
+    if not at_least(conf.cni_version, "1.1.0"):
+        message = f"GC needs cniVersion 1.1.0 or later, not {conf.cni_version}"
+        raise CniError(INCOMPATIBLE_VERSION, message)
+    if conf.valid_attachments is None:
+        return
+    log.configure(file=conf.log_file, level=conf.log_level)
+    valid = frozenset(conf.valid_attachments)
+    deadline = time.monotonic() + conf.timeout
+    try:
+        errors = _clear_stale(call, conf, valid, deadline)
+        with_store(conf.data_dir, deadline, lambda store: _release_orphans(store, conf, valid))
+        errors += _forward(call, conf, valid, deadline)
+    except OSError as error:
+        raise io_failure("collect garbage", error) from error
+    if errors:
+        raise join_errors(errors)
+
+
+def _clear_stale(call: Invocation, conf: NetConf, valid: Valid, deadline: float) -> list[CniError]:
+    errors: list[CniError] = []
+    for key in keys(conf.data_dir, conf.name):
+        container_id, _, ifname = key.partition(":")
+        if (container_id, ifname) in valid:
+            continue
+        try:
+            errors += _clear(call, conf, key, Owner(container_id, ifname), deadline)
+        except CniError as error:
+            errors.append(error)
+    return errors
+
+
+def _clear(
+    call: Invocation, conf: NetConf, key: str, owner: Owner, deadline: float
+) -> list[CniError]:
+    held = claim_idle(conf.data_dir, conf.name, key)
+    if held is None:
+        log.info("attachment is busy, left alone", attachment=key)
+        return []
+    try:
+        record = readable_record(held, conf.data_dir, owner, deadline)
+        if record is None:
+            return []
+        log.info("clearing stale attachment", attachment=key, pod=record.pod)
+        return remove(
+            held,
+            record,
+            data_dir=conf.data_dir,
+            netns="",
+            path=call.path,
+            environment=delegate_environment(os.environ),
+            deadline=deadline,
+        )
+    finally:
+        held.close()
+
+
+def _release_orphans(store: Store, conf: NetConf, valid: Valid) -> None:
+    """Release reservations that no record names.
+
+    The store's lock is held: every ADD writes its record before its address files, under it.
+    """
+    known = networks(conf.data_dir)
+    for reservation, owner in list(store.reservations()):
+        if owner is None:
+            log.error("address file is damaged", address=reservation.address)
+            continue
+        if (owner.container_id, owner.ifname) in valid:
+            continue
+        key = key_of(owner.container_id, owner.ifname)
+        if any(has_record(conf.data_dir, network, key) for network in known):
+            continue
+        log.warning("releasing an address without an owner", address=reservation.address)
+        store.release([reservation], owner)
+
+
+def _forward(call: Invocation, conf: NetConf, valid: Valid, deadline: float) -> list[CniError]:
+    """Send GC to each delegate that knows it, with the list of the names that it was given."""
+    expanded = [
+        {"containerID": container_id, "ifname": inner}
+        for container_id, ifname in sorted(valid)
+        for inner in _inner_names(conf, container_id, ifname)
+    ]
+    delegation = Delegation(
+        container_id="",
+        netns="",
+        path=call.path,
+        cni_args="",
+        environment=delegate_environment(os.environ),
+    )
+    tasks = []
+    for template in chain_confs(conf, "", conf.ipam or None):
+        sent = {
+            **template,
+            "cni.dev/valid-attachments": expanded,
+            "cni.dev/attachments": expanded,
+        }
+        tasks.append(_forward_to(delegation, sent))
+    return [error for error in drive(tasks, deadline) if error is not None]
+
+
+def _inner_names(conf: NetConf, container_id: str, ifname: str) -> list[str]:
+    held = claim_idle(conf.data_dir, conf.name, key_of(container_id, ifname))
+    if held is None:
+        return [ifname]
+    try:
+        record = held.read()
+    except CniError as error:
+        log.error(error.message)
+        return [ifname]
+    finally:
+        held.close()
+    return [nic.ifname for nic in record.nics] if record else [ifname]
+
+
+def _forward_to(delegation: Delegation, conf: Mapping[str, Any]) -> Task[CniError | None]:
+    versions = yield from spoken_versions(delegation, conf["type"])
+    if "1.1.0" not in versions:
+        return None
+    answer = yield from ask(delegation, Call(command="GC", conf=conf, nic="", ifname=""))
+    return answer.error
