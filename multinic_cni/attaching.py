@@ -35,16 +35,14 @@ class Attached(Value):
     error: CniError | None = None
 
 
-def attach(
-    record: Record, delegation: Delegation, deadline: float, at_once: int | None
-) -> list[Attached]:
+def attach(record: Record, delegation: Delegation, deadline: float) -> list[Attached]:
     """Execute ADD of every NIC's chain; never raises for a delegate, each outcome says its error.
 
     After a failure no other chain starts its next delegate: all will be undone.
     """
     failed: list[str] = []
     tasks = [_attach_nic(nic, delegation, failed) for nic in record.nics]
-    return drive(tasks, deadline, limit_at_once(record.nics[0].confs, at_once))
+    return drive(tasks, deadline, _at_once(record))
 
 
 def _attach_nic(nic: NicRecord, delegation: Delegation, failed: list[str]) -> Task[Attached]:
@@ -84,8 +82,12 @@ class Detached(Value):
 def detach(record: Record, delegation: Delegation, deadline: float) -> list[Detached]:
     """Execute DEL of every NIC's chain, in reverse within it; every delegate gets its own."""
     tasks = [_detach_nic(nic, delegation) for nic in record.nics if nic.confs]
-    at_once = limit_at_once([conf for nic in record.nics for conf in nic.confs], None)
-    return drive(tasks, deadline, at_once)
+    return drive(tasks, deadline, _at_once(record))
+
+
+def _at_once(record: Record) -> int | None:
+    confs = [conf for nic in record.nics for conf in nic.confs]
+    return limit_at_once(confs, record.max_parallel)
 
 
 def _detach_nic(nic: NicRecord, delegation: Delegation) -> Task[Detached]:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from multinic_cni.process import Outcome
 
 QUOTED_OUTPUT = 300
+LIBRARY_PATH = "LD_LIBRARY_PATH"
+FORMER_LIBRARY_PATH = "LD_LIBRARY_PATH_ORIG"
 
 
 class Delegation(Value):
@@ -247,15 +249,16 @@ def _shell_quoted(text: str) -> str:
 def delegate_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the plugin's environment without what the frozen bundle has put into it.
 
-    Its libraries must not be loaded into delegates; what the admin had set before comes back.
+    PyInstaller's bootloader leads LD_LIBRARY_PATH to the bundle and keeps the former value: our
+    libraries must not be loaded into delegates.
     """
     own = {
         name: value
         for name, value in environment.items()
-        if not name.startswith(("_PYI_", "_MEI", "LD_LIBRARY_PATH"))
+        if not name.startswith(("_PYI_", "_MEI")) and name != FORMER_LIBRARY_PATH
     }
-    if "LD_LIBRARY_PATH_ORIG" in environment:
-        own["LD_LIBRARY_PATH"] = environment["LD_LIBRARY_PATH_ORIG"]
-    elif "_PYI_APPLICATION_HOME_DIR" not in environment and "LD_LIBRARY_PATH" in environment:
-        own["LD_LIBRARY_PATH"] = environment["LD_LIBRARY_PATH"]
+    if any(name.startswith("_PYI_") for name in environment):
+        own.pop(LIBRARY_PATH, None)
+        if FORMER_LIBRARY_PATH in environment:
+            own[LIBRARY_PATH] = environment[FORMER_LIBRARY_PATH]
     return own

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from errno import EINTR
+from select import POLLIN, poll
 
 from multinic_cni import __version__, cancellation
-from multinic_cni.errors import DECODE_FAILURE, INTERNAL, CniError, io_failure
+from multinic_cni.errors import DECODE_FAILURE, INTERNAL, IO_FAILURE, CniError, io_failure
 from multinic_cni.invocation import read_environment
 from multinic_cni.jsontext import decode, encode
 from multinic_cni.log import log
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from multinic_cni.invocation import Invocation
 
 LARGEST_STDIN = 4 << 20
+STDIN_SECONDS = 10.0
+VERSION_STDIN_SECONDS = 0.5
 CHUNK = 1 << 16
 
 
@@ -29,7 +32,7 @@ def main() -> NoReturn:
         from multinic_cni.cli import run  # noqa: PLC0415 - typer and rich are not for the hot path
 
         run()
-    elif "CNI_COMMAND" in os.environ:
+    elif os.environ.get("CNI_COMMAND"):
         os._exit(_plugin())  # spares the interpreter's tidying up, a quarter of its whole time
     else:
         _introduce()
@@ -113,21 +116,32 @@ def _guard_streams() -> int:
 
 
 def _read_document(call: Invocation) -> object:
-    content = bytearray()
+    """Read stdin to its end; for VERSION it may be missing: official plugins do not read it."""
+    if call.command != "VERSION":
+        return decode(_read_stdin(STDIN_SECONDS), "the net conf on stdin")
     try:
-        while chunk := os.read(0, CHUNK):
+        return decode(_read_stdin(VERSION_STDIN_SECONDS), "the document on stdin")
+    except CniError:
+        return None
+
+
+def _read_stdin(seconds: float) -> bytes:
+    """Return all of stdin; CniError 5 if it does not end in time, 6 if it is too large."""
+    content = bytearray()
+    stdin = poll()
+    stdin.register(0, POLLIN)
+    try:
+        while stdin.poll(seconds * 1000):
+            chunk = os.read(0, CHUNK)
+            if not chunk:
+                return bytes(content)
             content += chunk
             if len(content) > LARGEST_STDIN:
                 message = f"the net conf is larger than {LARGEST_STDIN} bytes"
                 raise CniError(DECODE_FAILURE, message)
     except OSError as error:
         raise io_failure("read the net conf from stdin", error) from error
-    try:
-        return decode(bytes(content), "the net conf on stdin")
-    except CniError:
-        if call.command != "VERSION":
-            raise
-        return None  # the official plugins do not even read it
+    raise CniError(IO_FAILURE, f"stdin brought nothing for {seconds} s and was not closed")
 
 
 def _version_for_errors(document: object) -> str:

@@ -146,6 +146,15 @@ def has_record(data_dir: str, network: str, key: str) -> bool:
         return False
 
 
+def peek(data_dir: str, network: str, key: str) -> Record | None:
+    """Read a record without its lock: whole, but perhaps of a moment ago; CniError 6 if damaged."""
+    try:
+        with _network_folder(data_dir, network, create=False) as folder:
+            return read_record(folder.read(key + RECORD), f"{folder.path}/{key}{RECORD}")
+    except FileNotFoundError:
+        return None
+
+
 def _network_folder(data_dir: str, network: str, *, create: bool) -> Folder:
     if not create and not os.path.isdir(data_dir):
         raise FileNotFoundError(data_dir)

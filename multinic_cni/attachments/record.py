@@ -46,6 +46,7 @@ class Record(Value):
     pod_uid: str
     path: tuple[str, ...]
     cni_args: str
+    max_parallel: int | None
     nics: tuple[NicRecord, ...]
     complete: bool = False
 
@@ -67,6 +68,7 @@ class Record(Value):
             "podUID": self.pod_uid,
             "path": list(self.path),
             "cniArgs": self.cni_args,
+            "maxParallel": self.max_parallel,
             "complete": self.complete,
             "nics": [
                 {
@@ -101,6 +103,7 @@ def read_record(content: bytes, path: str) -> Record:
             pod_uid=document["podUID"],
             path=tuple(document["path"]),
             cni_args=document["cniArgs"],
+            max_parallel=document["maxParallel"],
             complete=document["complete"],
             nics=tuple(
                 NicRecord(

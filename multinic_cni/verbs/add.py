@@ -82,7 +82,7 @@ def _attach_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Result:
     record = _record_intent(held, plan, pod)
     started = record
     try:
-        outcomes = attach(record, plan.delegation, plan.deadline, plan.conf.max_parallel)
+        outcomes = attach(record, plan.delegation, plan.deadline)
         started = _started(record, outcomes)
         _raise_first_error(outcomes)
         result = _merged(plan, outcomes, pod)
@@ -129,6 +129,7 @@ def _record(plan: Plan, pod: PodNetns, addresses: Sequence[Addresses]) -> Record
         pod_uid=call.arg("K8S_POD_UID"),
         path=call.path,
         cni_args=plan.delegation.cni_args,
+        max_parallel=conf.max_parallel,
         nics=tuple(
             NicRecord(
                 nic=choice.nic.name,

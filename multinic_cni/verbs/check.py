@@ -67,7 +67,7 @@ def _check(call: Invocation, conf: NetConf, previous: Result, deadline: float) -
         try:
             findings = [
                 *_missing_reservations(conf.data_dir, record, deadline),
-                *_missing_in_result(record, previous, call.netns),
+                *_missing_in_result(record, previous, {call.netns, record.netns}),
                 *_missing_in_pod(record, pod),
             ]
         finally:
@@ -92,9 +92,9 @@ def _missing_reservations(data_dir: str, record: Record, deadline: float) -> lis
     return [f"address {each.address} of pool {each.block} is not reserved for it" for each in lost]
 
 
-def _missing_in_result(record: Record, previous: Result, netns: str) -> list[str]:
+def _missing_in_result(record: Record, previous: Result, netns: set[str]) -> list[str]:
     """Compare what the runtime remembers; later plugins may have changed routes and macs."""
-    names = {each.name for each in previous.interfaces if each.sandbox == netns}
+    names = {each.name for each in previous.interfaces if each.sandbox in netns}
     addresses = {ip.address for ip in previous.ips}
     return [
         *(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 import time
 
-from multinic_cni.attachments.claim import claim_idle, has_record, key_of, keys, networks
+from multinic_cni.attachments.claim import (
+    claim_idle,
+    has_record,
+    key_of,
+    keys,
+    networks,
+    peek,
+)
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.delegates import chain_confs
 from multinic_cni.delegation import Call, Delegation, ask, delegate_environment, spoken_versions
@@ -138,16 +145,11 @@ def _forward(call: Invocation, conf: NetConf, valid: Valid, deadline: float) -> 
 
 
 def _inner_names(conf: NetConf, container_id: str, ifname: str) -> list[str]:
-    held = claim_idle(conf.data_dir, conf.name, key_of(container_id, ifname))
-    if held is None:
-        return [ifname]
     try:
-        record = held.read()
-    except CniError as error:
-        log.error(error.message)
-        return [ifname]
-    finally:
-        held.close()
+        record = peek(conf.data_dir, conf.name, key_of(container_id, ifname))
+    except (CniError, ValueError) as error:
+        log.error(f"valid attachment {container_id} {ifname}: {error}")
+        record = None
     return [nic.ifname for nic in record.nics] if record else [ifname]
 
 

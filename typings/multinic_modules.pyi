@@ -1,0 +1,2 @@
+# Written by packaging/freeze.py into the frozen executable.
+MODULES: dict[str, tuple[bool, bytes]]
