@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
 
 from multinic_cni.conf.models import NetConf
-from multinic_cni.conf.netconf import check_version
-from multinic_cni.conf.problems import Problem, join, nearest
-from multinic_cni.conf.rules import OWN_TYPES, rule_problems
+from multinic_cni.conf.netconf import check_version, problems_in
+from multinic_cni.conf.problems import Problem
+from multinic_cni.conf.rules import OWN_TYPES
 from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode
 
@@ -66,43 +66,22 @@ def problems_of_file(file: Path) -> list[Problem]:
 
 
 def problems_of(document: object) -> list[Problem]:
-    """Return what is wrong with one net conf, by the models and the rules across fields."""
+    """Return what is wrong with one net conf, in the words that a runtime would get.
+
+    The models decide, too: should they ever refuse what the table lets pass, it shows here.
+    """
     if not isinstance(document, dict):
         return [Problem(path="", message="is not a JSON object")]
     try:
         check_version(document)
-        NetConf.model_validate(document)
     except CniError as error:
         return [Problem(path="cniVersion", message=error.message)]
+    found = problems_in(document)
+    try:
+        NetConf.model_validate(document)
     except ValidationError as error:
-        return [_worded(each) for each in error.errors()]
-    return rule_problems(document)
-
-
-def _worded(error: Any) -> Problem:  # noqa: ANN401 - pydantic_core.ErrorDetails
-    path = ""
-    # Members of unions stand in the location by their tag or class name: they are no keys.
-    for part in error["loc"]:
-        if isinstance(part, int):
-            path += f"[{part}]"
-        elif not _is_union_member(part):
-            path = join(path, part)
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "extra_forbidden":
-        near = nearest(error["loc"][-1], _known_keys())
-        message = "unknown key" + (f"; did you mean {near!r}?" if near else "")
-    return Problem(path=path, message=message)
-
-
-def _is_union_member(part: str) -> bool:
-    tags = {"multi-nic-ipam", "multi-config", "host-device-ipam", "delegate", "str"}
-    return part in tags or part == "Plugin" or part.startswith(("list[", "function-after["))
-
-
-def _known_keys() -> set[str]:
-    schema = NetConf.model_json_schema(by_alias=True)
-    blocks = [schema, *schema["$defs"].values()]
-    return {key for block in blocks for key in block.get("properties", {})}
+        return found or [Problem(path="", message=str(error))]
+    return found
 
 
 def _print(found: dict[str, list[Problem]]) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from multinic_cni.conf.problems import Problem
+
 OPERATOR_NAME = "multi-nic"  # the name under which the Multi-NIC operator's confs call
 
 
@@ -65,12 +67,16 @@ def read_net_conf(document: object, called_as: str) -> NetConf:
         message = "this is a network configuration list: the runtime sends its plugins one by one"
         raise CniError(BAD_CONF, message)
     check_version(document)
-    problems = check(document, table.NET_CONF)
-    problems = problems or rule_problems(document)
+    problems = problems_in(document)
     if problems:
         raise to_error(problems)
     _warn_of_unknown_keys(document)
     return _typed(document, called_as)
+
+
+def problems_in(document: dict[str, object]) -> list[Problem]:
+    """Return what the schema refuses, else what the rules across fields do."""
+    return check(document, table.NET_CONF) or rule_problems(document)
 
 
 def check_version(document: Mapping[str, object]) -> str:
