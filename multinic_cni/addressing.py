@@ -69,6 +69,16 @@ def host_index(conf: NetConf, node: Node, host_name: str) -> int:
     raise CniError(BAD_CONF, message, details)
 
 
+def ipam_without_nic(conf: NetConf) -> dict[str, Any] | None:
+    """Return the ipam block for what concerns no single NIC: which plugin it is, no addresses."""
+    kind = conf.ipam.get("type")
+    if kind in {OWN, "host-device-ipam"}:
+        return {"type": "static"}
+    if kind == "multi-config":
+        return {"type": conf.ipam["ipam_type"]}
+    return conf.ipam or None
+
+
 def ipam_block(
     conf: NetConf, nic: Nic, addresses: Sequence[tuple[Reservation, Pool]]
 ) -> dict[str, Any] | None:

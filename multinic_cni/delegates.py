@@ -41,18 +41,18 @@ PER_INTERFACE_CAPABILITIES = frozenset(
 )
 
 
-def chain_confs(conf: NetConf, nic: str, ipam: Conf | None) -> tuple[dict[str, Any], ...]:
-    """Return the complete conf of each delegate of a NIC's chain.
+def chain_confs(conf: NetConf, nic: str | None, ipam: Conf | None) -> tuple[dict[str, Any], ...]:
+    """Return the complete conf of each delegate of a NIC's chain; without a NIC for GC.
 
     `ipam` replaces the first template's own block; None leaves it as it is.
     """
     confs = []
     for position, template in enumerate(conf.chain):
         own = dict(template)
-        if position == 0:
+        if position == 0 and nic is not None:
             _name_nic(own, nic)
-            if ipam is not None:
-                own["ipam"] = dict(ipam)
+        if position == 0 and ipam is not None:
+            own["ipam"] = dict(ipam)
         own["name"] = conf.name  # the network's: host-local keeps its store by it
         own["cniVersion"] = conf.cni_version
         runtime_config = _runtime_config(own, conf.runtime_config)

@@ -24,17 +24,17 @@ def nics() -> list[Nic]:
         netlink = Netlink()
         try:
             links, addresses = netlink.links(), netlink.addresses()
-            routes = [*netlink.routes(AF_INET), *_ipv6_routes(netlink)]
+            routes = [*netlink.default_routes(AF_INET), *_ipv6_routes(netlink)]
         finally:
             netlink.close()
     except OSError as error:
         raise io_failure("list the node's NICs", error) from error
-    return inventory(links, addresses, [route for route in routes if route.prefix_length == 0])
+    return inventory(links, addresses, routes)
 
 
 def _ipv6_routes(netlink: Netlink) -> list[Route]:
     try:
-        return netlink.routes(AF_INET6)
+        return netlink.default_routes(AF_INET6)
     except OSError as error:
         if error.errno not in {EAFNOSUPPORT, EOPNOTSUPP}:
             raise

@@ -41,6 +41,7 @@ NLATTR = Struct("=HH")
 IFINFOMSG = Struct("=BxHiII")
 IFADDRMSG = Struct("=BBBBI")
 RTMSG = Struct("=BBBBBBBBI")
+RTM_DST_LEN = 1  # its place in the header
 RTNEXTHOP = Struct("=HBBi")
 U32 = Struct("=I")
 S32 = Struct("=i")
@@ -114,9 +115,16 @@ class Netlink:
 
     def routes(self, family: int) -> list[Route]:
         """Dump the unicast routes of the main table, one entry a next hop."""
+        return [route for body in self._route_dump(family) for route in _routes(body)]
+
+    def default_routes(self, family: int) -> list[Route]:
+        """Dump the default routes alone: of thousands of routes, the others are not decoded."""
+        defaults = (body for body in self._route_dump(family) if body[RTM_DST_LEN] == 0)
+        return [route for body in defaults for route in _routes(body)]
+
+    def _route_dump(self, family: int) -> list[memoryview]:
         payload = RTMSG.pack(family, 0, 0, 0, RT_TABLE_MAIN, 0, 0, 0, 0)
-        bodies = self._dump(RTM_GETROUTE, RTM_NEWROUTE, payload)
-        return [route for body in bodies for route in _routes(body)]
+        return self._dump(RTM_GETROUTE, RTM_NEWROUTE, payload)
 
     def _dump(self, request: int, answer: int, payload: bytes) -> list[memoryview]:
         """Return the messages' bodies; a dump that a change interrupted is asked for again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from multinic_cni import host
-from multinic_cni.addressing import ipam_block, uses_store
+from multinic_cni.addressing import ipam_without_nic
 from multinic_cni.delegates import chain_confs, delegate_cni_args, executables
 from multinic_cni.delegation import Delegation, delegate_environment, not_found
 from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError
@@ -49,7 +49,7 @@ def prepare(call: Invocation, conf: NetConf, deadline: float) -> Plan:
     _warn_of_requests(call, conf)
     existing = {each.name for each in previous.interfaces if each.sandbox}
     delegation = delegation_for(call)
-    _find_executables(conf, choices, delegation)
+    _find_executables(conf, delegation)
     return Plan(
         call=call,
         conf=conf,
@@ -103,10 +103,9 @@ def _warn_of_requests(call: Invocation, conf: NetConf) -> None:
         log.warning("requests of the pod are not served", requests=",".join(sorted(asked)))
 
 
-def _find_executables(conf: NetConf, choices: Sequence[Choice], delegation: Delegation) -> None:
+def _find_executables(conf: NetConf, delegation: Delegation) -> None:
     """Find every program now: one that is missing must not cost the pool an address at each try."""
-    ipam = {"type": "static"} if uses_store(conf) else ipam_block(conf, choices[0].nic, ())
-    confs = chain_confs(conf, choices[0].nic.name, ipam)
+    confs = chain_confs(conf, None, ipam_without_nic(conf))
     for kind in dict.fromkeys(executables(confs)):
         if delegation.find(kind) is None:
             raise not_found(kind, delegation.path)

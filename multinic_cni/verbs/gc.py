@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from multinic_cni.addressing import ipam_without_nic
 from multinic_cni.attachments.claim import (
     claim_idle,
     has_record,
@@ -134,7 +135,7 @@ def _forward(call: Invocation, conf: NetConf, valid: Valid, deadline: float) -> 
         environment=delegate_environment(os.environ),
     )
     tasks = []
-    for template in chain_confs(conf, "", conf.ipam or None):
+    for template in chain_confs(conf, None, ipam_without_nic(conf)):
         sent = {
             **template,
             "cni.dev/valid-attachments": expanded,

@@ -6,7 +6,7 @@ import os
 import time
 
 from multinic_cni import host
-from multinic_cni.addressing import host_index, ipam_block, pools_of, uses_store
+from multinic_cni.addressing import host_index, ipam_without_nic, pools_of, uses_store
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.conf.node import read_node
 from multinic_cni.delegates import chain_confs, executables
@@ -64,7 +64,6 @@ def _problems(call: Invocation, conf: NetConf, deadline: float) -> list[CniError
         nics = host.nics()
         choices = select(nics, admin_of(conf), Wish()).chosen
         node = [(version, number) for nic in nics for version, number, _ in nic.addresses]
-        ipam = {"type": "static"} if uses_store(conf) else ipam_block(conf, choices[0].nic, ())
         errors += _store_problems(conf, choices, node, deadline)
     except SelectionError as error:
         # Existing pods have lost NICs too.
@@ -78,7 +77,7 @@ def _problems(call: Invocation, conf: NetConf, deadline: float) -> list[CniError
         cni_args="",
         environment=delegate_environment(os.environ),
     )
-    confs = chain_confs(conf, choices[0].nic.name, ipam)
+    confs = chain_confs(conf, choices[0].nic.name, ipam_without_nic(conf))
     missing = [kind for kind in executables(confs) if delegation.find(kind) is None]
     errors += [not_found(kind, call.path) for kind in missing]
     tasks = [_ask(delegation, each) for each in confs if each["type"] not in missing]

@@ -118,7 +118,7 @@ def select(nics: Sequence[Nic], admin: Admin, wish: Wish) -> Selection:
     chosen = chosen[:limit]
     needed = min(admin.min_nics, wish.nics or admin.min_nics)
     if len(chosen) < needed:
-        raise SelectionError(_too_few(len(chosen), needed, [*unhealthy, *refused]))
+        raise SelectionError(_too_few(chosen, needed, [*unhealthy, *refused]))
     return Selection(chosen, refused, unhealthy)
 
 
@@ -183,6 +183,8 @@ def _place(nic: Nic, admin: Admin) -> int | None:
     return None
 
 
-def _too_few(found: int, needed: int, refused: Sequence[tuple[str, str]]) -> str:
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in refused) or "the node has no NIC"
-    return f"{found} usable NICs, {needed} needed ({reasons})"
+def _too_few(chosen: Sequence[Choice], needed: int, refused: Sequence[tuple[str, str]]) -> str:
+    reasons = [f"{choice.nic.name}: usable" for choice in chosen]
+    reasons += [f"{name}: {reason}" for name, reason in refused]
+    listed = "; ".join(reasons) or "the node has no NIC"
+    return f"{needed} NICs needed, {len(chosen)} usable on this node ({listed})"
