@@ -107,10 +107,9 @@ def _share(
 
 
 def _ranges(conf: NetConf, choice: Choice, excluded: Sequence[Network]) -> Alternatives:
-    masters = [*(str(net) for net in conf.master_nets), *conf.masters]
-    master = masters[choice.place] if choice.place is not None else ""
-    # masterNets' texts may be written in another way than ours ("fd00:0::/64").
+    # Networks may be written in another way than ours ("fd00:0::/64").
     by_master = {_canonical(key): listed for key, listed in conf.ipam["ranges"].items()}
+    master = _key_of_ranges(conf, choice, by_master)
     pools = [
         range_pool(
             Network.parse(each.get("subnet") or master),
@@ -119,12 +118,23 @@ def _ranges(conf: NetConf, choice: Choice, excluded: Sequence[Network]) -> Alter
             gateway=each.get("gateway"),
             excluded=excluded,
         )
-        for each in by_master.get(_canonical(master), ())
+        for each in by_master[master]
     ]
-    if not pools:
-        raise GeometryError(f"ipam.ranges has no entry {master!r}")
     by_family = ([pool for pool in pools if pool.block.version == version] for version in (4, 6))
     return [family for family in by_family if family]
+
+
+def _key_of_ranges(conf: NetConf, choice: Choice, by_master: Mapping[str, object]) -> str:
+    """Return whose ranges a NIC has: its entry of masterNets or masters, else its network's."""
+    masters = [*(str(net) for net in conf.master_nets), *conf.masters]
+    if choice.place is not None and masters[choice.place] in by_master:
+        return masters[choice.place]
+    for key in by_master:
+        if "/" in key:
+            network = Network.parse(key)
+            if any(network.holds(version, number) for version, number, _ in choice.nic.addresses):
+                return key
+    raise GeometryError(f"ipam.ranges has no entry for it: it has {', '.join(by_master)}")
 
 
 def _canonical(master: str) -> str:

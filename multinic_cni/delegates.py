@@ -24,6 +24,9 @@ NIC_KEYS: Mapping[str, str | None] = {
 # host-device names its NIC by any of these; what the template says already is kept.
 DEVICE_KEYS = frozenset({"device", "hwaddr", "kernelpath", "pciBusID"})
 
+# They move the NIC itself into the pod, and set it up there.
+TAKE_THE_NIC = frozenset({"host-device"})
+
 # One global lock in the plugin serialises these anyway, and rebinding devices side by side fails
 # (ib-sriov-cni PR 21, rdma-cni PR 21).
 ONE_AFTER_ANOTHER = frozenset({"ib-sriov", "ib-sriov-cni", "rdma"})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from multinic_cni.delegates import TAKE_THE_NIC
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, UNSUPPORTED_FIELD, CniError
 from multinic_cni.invocation import LONGEST_IFNAME
+from multinic_selectors.devices import is_pci_address
 from multinic_selectors.selection import Admin, Wish
 
 TYPE_CHECKING = False
@@ -19,10 +21,23 @@ def admin_of(conf: NetConf) -> Admin:
     return Admin(
         master_nets=conf.master_nets,
         masters=conf.masters,
+        takes_nics=conf.chain[0]["type"] in TAKE_THE_NIC,
         nics=policy.nics,
         min_nics=policy.min_nics,
         unhealthy=policy.unhealthy,  # type: ignore[arg-type]  # the schema lets three words pass
     )
+
+
+def device_of(conf: NetConf) -> str:
+    """Return the PCI address of the one device that the delegate shall take; empty if none.
+
+    The admin names it in the template, Multus at the top for a pod that a device plugin served.
+    """
+    template = conf.chain[0]
+    named = [template.get("pciBusID")]
+    if template["type"] in TAKE_THE_NIC:
+        named += [conf.runtime_config.get("deviceID"), *conf.devices]
+    return next((each for each in named if isinstance(each, str) and is_pci_address(each)), "")
 
 
 def wish_of(cni_args: Mapping[str, object]) -> Wish:

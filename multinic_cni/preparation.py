@@ -11,9 +11,10 @@ from multinic_cni.delegation import Delegation, delegate_environment, not_found
 from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError
 from multinic_cni.log import log
 from multinic_cni.netns import is_own
-from multinic_cni.plan import admin_of, inner_names, wish_of
+from multinic_cni.plan import admin_of, device_of, inner_names, wish_of
 from multinic_cni.result import Result, read_result
 from multinic_cni.values import Value
+from multinic_selectors.devices import nics_of_device
 from multinic_selectors.selection import SelectionError, select
 
 TYPE_CHECKING = False
@@ -82,8 +83,15 @@ def refuse_own_netns(call: Invocation) -> None:
 
 
 def _choose(conf: NetConf, nics: list[Nic]) -> Sequence[Choice]:
+    admin, wish = admin_of(conf), wish_of(conf.cni_args)
+    device = device_of(conf)
+    if device:
+        names = _nics_of(device)
+        wish.masters = names
+        if not admin.masters and not admin.master_nets:
+            admin.masters = names  # whoever named the device has chosen
     try:
-        selection = select(nics, admin_of(conf), wish_of(conf.cni_args))
+        selection = select(nics, admin, wish)
     except SelectionError as error:
         details = "see masterNets, masters and attachPolicy in the net conf"
         raise CniError(NO_NICS, str(error), details) from None
@@ -93,6 +101,15 @@ def _choose(conf: NetConf, nics: list[Nic]) -> Sequence[Choice]:
         log.warning(f"NIC {name} not taken: {reason}")
     log.info("NICs chosen", nics=",".join(choice.nic.name for choice in selection.chosen))
     return selection.chosen
+
+
+def _nics_of(device: str) -> list[str]:
+    names = nics_of_device(device)
+    if not names:
+        message = f"the device {device} (pciBusID or deviceID) has no NIC on this node"
+        raise CniError(NO_NICS, message)
+    log.info("the NIC is that of a device", device=device, nics=",".join(names))
+    return names
 
 
 def _warn_of_requests(call: Invocation, conf: NetConf) -> None:

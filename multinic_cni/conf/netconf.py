@@ -32,7 +32,10 @@ class AttachPolicy(Value):
 
 
 class NetConf(Value):
-    """A net conf that has passed every check. `chain` are the delegates' templates."""
+    """A net conf that has passed every check.
+
+    `chain` are the delegates' templates; `devices` what Multus named.
+    """
 
     cni_version: str
     name: str
@@ -53,6 +56,7 @@ class NetConf(Value):
     cni_args: dict[str, object]
     runtime_config: dict[str, Any]
     prev_result: object
+    devices: tuple[str, ...]
     valid_attachments: tuple[tuple[str, str], ...] | None
 
 
@@ -133,6 +137,7 @@ def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:
         cni_args=(conf.get("args") or {}).get("cni") or {},
         runtime_config=conf.get("runtimeConfig") or {},
         prev_result=conf.get("prevResult"),
+        devices=tuple(conf[key] for key in ("deviceID", "pciBusID") if conf.get(key)),
         valid_attachments=_valid_attachments(conf),
     )
 

@@ -5,6 +5,7 @@ Each rule takes a document that has passed the schema and yields its problems.
 
 from __future__ import annotations
 
+from multinic_cni.conf import formats
 from multinic_cni.conf.problems import Problem, join
 from multinic_cni.errors import UNSUPPORTED_FIELD
 from multinic_ipam.networks import BITS, Network, NetworkError
@@ -50,6 +51,10 @@ def _delegates(document: Document) -> Iterator[Problem]:
         path = f"plugin[{index}]" if isinstance(plugin, list) else "plugin"
         if template["type"] in OWN_TYPES:
             yield Problem(path=f"{path}.type", message="must be another plugin, not this one")
+        for key in ("device", "hwaddr", "kernelpath"):
+            if index == 0 and template["type"] == "host-device" and template.get(key):
+                message = "must not be given: the NIC is chosen; name it in masters"
+                yield Problem(path=f"{path}.{key}", message=message)
         if template.get("ipam") and (document.get("ipam") or {}).get("type"):
             message = "stands here and at the top: keep one of them"
             yield Problem(path=f"{path}.ipam", message=message)
@@ -120,12 +125,12 @@ def _subnet(document: Document, ipam: Document) -> Iterator[Problem]:
 
 def _ranges(document: Document, ranges: Document) -> Iterator[Problem]:
     masters = _masters(document)
-    for master in masters:
+    for master in document.get("masterNets") or []:
         if master not in ranges:
             yield Problem(path=join("ipam.ranges", master), message="is missing")
     for master, listed in ranges.items():
-        if master not in masters:
-            message = "is no entry of masterNets or masters"
+        if master not in masters and formats.cidr(master):
+            message = "is neither a network nor an entry of masters"
             yield Problem(path=join("ipam.ranges", master), message=message)
         for index, each in enumerate(listed):
             path = f"{join('ipam.ranges', master)}[{index}]"

@@ -30,9 +30,13 @@ class SelectionError(Exception):
 
 
 class Admin:
-    """What the net conf allows. Empty `master_nets` and `masters` allow every NIC."""
+    """What the net conf allows. Empty `master_nets` and `masters` allow every NIC.
 
-    __slots__ = ("master_nets", "masters", "min_nics", "nics", "unhealthy")
+    `takes_nics` says that the delegate moves the NIC itself into the pod and sets it up there: a
+    NIC that is down is as good as any.
+    """
+
+    __slots__ = ("master_nets", "masters", "min_nics", "nics", "takes_nics", "unhealthy")
 
     def __init__(
         self,
@@ -42,12 +46,14 @@ class Admin:
         nics: int | None = None,
         min_nics: int = 1,
         unhealthy: Unhealthy = "skip",
+        takes_nics: bool = False,
     ) -> None:
         self.master_nets = master_nets
         self.masters = masters
         self.nics = nics
         self.min_nics = min_nics
         self.unhealthy = unhealthy
+        self.takes_nics = takes_nics
 
 
 class Wish:
@@ -145,6 +151,8 @@ def _why_no_candidate(nic: Nic, admin: Admin) -> str:
 
 
 def _is_unhealthy(nic: Nic, admin: Admin) -> bool:
+    if admin.takes_nics and not nic.up:
+        return False  # nor can anybody know whether it will have a carrier
     if nic.trouble and admin.unhealthy == "fail":
         message = f"NIC {nic.name} is wanted, but {nic.trouble} (attachPolicy.unhealthy is fail)"
         raise SelectionError(message)
