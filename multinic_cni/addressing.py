@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multinic_cni.errors import BAD_CONF, CniError
+from multinic_cni.errors import BAD_CONF, NO_ADDRESS, CniError
 from multinic_ipam.networks import BITS, Network, format_address, parse_address
 from multinic_ipam.pools import GeometryError, Pool, host_pool, range_pool
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.conf.node import Node
-    from multinic_ipam.store import Reservation
+    from multinic_ipam.reservation import Reservation
     from multinic_selectors.nics import Nic
     from multinic_selectors.selection import Choice
 
@@ -38,6 +38,7 @@ def pools_of(
     """
     excluded = [
         *(_excluded(text) for text in conf.ipam.get("excludeCIDRs") or ()),
+        *(_excluded(text) for text in _gateways(conf.ipam)),
         *(Network(version, number, BITS[version]) for version, number in node_addresses),
     ]
     try:
@@ -144,6 +145,14 @@ def _canonical(master: str) -> str:
         return master
 
 
+def _gateways(ipam: Mapping[str, Any]) -> list[str]:
+    """Return every gateway that the block names: another range of its subnet must not give it."""
+    ranges = [each for listed in (ipam.get("ranges") or {}).values() for each in listed]
+    gateways = [each.get("gateway") for each in ranges]
+    gateways += [route.get("gw") for route in ipam.get("routes") or ()]
+    return [gateway for gateway in gateways if gateway]
+
+
 def _excluded(text: str) -> Network:
     if "/" in text:
         return Network.parse(text)
@@ -159,11 +168,15 @@ def _chosen(reservation: Reservation, pool: Pool) -> dict[str, str]:
 
 
 def _own_addresses(nic: Nic) -> list[dict[str, str]]:
-    return [
+    own = [
         {"address": f"{format_address(version, number)}/{length}"}
         for version, number, length in nic.addresses
         if not any(net.holds(version, number) for net in LINK_LOCAL)
     ]
+    if not own:
+        message = f"NIC {nic.name} has no address that the pod could get (host-device-ipam)"
+        raise CniError(NO_ADDRESS, message)
+    return own
 
 
 def _static(addresses: list[dict[str, str]], ipam: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,7 +191,7 @@ def _per_master(nic: Nic, ipam: Mapping[str, Any]) -> dict[str, Any]:
     if arguments is None:
         message = f"ipam.args has no entry for NIC {nic.name}; it has {', '.join(ipam['args'])}"
         raise CniError(BAD_CONF, message)
-    block = {"type": ipam["ipam_type"], **arguments}
+    block = {**arguments, "type": ipam["ipam_type"]}
     if ipam.get("routes") and "routes" not in block:
         block["routes"] = ipam["routes"]
     return block

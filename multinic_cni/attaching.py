@@ -9,20 +9,16 @@ from multinic_cni.delegates import (
     limit_at_once,
 )
 from multinic_cni.delegation import Call, ask
-from multinic_cni.errors import CniError
+from multinic_cni.errors import DELEGATE_FAILED, CniError
 from multinic_cni.execution import drive
 from multinic_cni.log import log
 from multinic_cni.result import Result, read_result
 from multinic_cni.values import Value
-from multinic_cni.versions import NEWEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from multinic_cni.attachments.record import NicRecord, Record
-    from multinic_cni.delegation import Delegation
+    from multinic_cni.delegation import Answer, Delegation
     from multinic_cni.execution import Task
 
 
@@ -31,7 +27,6 @@ class Attached(Value):
 
     nic: NicRecord
     started: int
-    result: Result | None = None
     error: CniError | None = None
 
 
@@ -46,36 +41,41 @@ def attach(record: Record, delegation: Delegation, deadline: float) -> list[Atta
 
 
 def _attach_nic(nic: NicRecord, delegation: Delegation, failed: list[str]) -> Task[Attached]:
-    previous: dict[str, Any] | None = None
     confs = list(nic.confs)
-    result = Result()
     for position, conf in enumerate(confs):
         if failed:
             return Attached(nic=nic, started=position)
-        chained = conf if previous is None else {**conf, "prevResult": previous}
-        call = Call(command="ADD", conf=chained, nic=nic.nic, ifname=nic.ifname)
+        call = Call(command="ADD", conf=conf, nic=nic.nic, ifname=nic.ifname, previous=nic.result)
         answer = yield from ask(delegation, call)
-        confs[position] = {**conf, "cniVersion": answer.conf["cniVersion"]}
-        tried = nic.but(confs=tuple(confs))
-        error = answer.error
-        if error is None:
-            try:
-                result = read_result(answer.result, f"the result of {call.who}")
-            except CniError as unreadable:
-                error = unreadable
-        if error is not None:
+        confs[position] = answer.conf
+        nic = nic.but(confs=tuple(confs))
+        try:
+            result = _result_of(answer, call)
+        except CniError as error:
             failed.append(nic.nic)
-            return Attached(nic=tried, started=position + 1, error=error)
-        previous = result.to_document(answer.conf["cniVersion"])
-        nic = tried.but(result=result.to_document(NEWEST))
-    return Attached(nic=nic, started=len(confs), result=result)
+            return Attached(nic=nic, started=position + 1, error=error)
+        nic = nic.but(result=result)
+    return Attached(nic=nic, started=len(confs))
+
+
+def _result_of(answer: Answer, call: Call) -> Result:
+    if answer.error is not None:
+        raise answer.error
+    try:
+        return read_result(answer.result, "its result")
+    except CniError as error:
+        message = f"{call.who} ended well, but {error.message}"
+        raise CniError(DELEGATE_FAILED, message) from None
 
 
 class Detached(Value):
-    """How one NIC's DEL ended; `ipam_pending`: its IPAM may still hold an address."""
+    """How one NIC's DEL ended: (type, error) of delegates that failed.
+
+    `ipam_pending`: its IPAM may still hold an address.
+    """
 
     nic: NicRecord
-    errors: tuple[CniError, ...]
+    errors: tuple[tuple[str, CniError], ...]
     ipam_pending: bool
 
 
@@ -85,17 +85,12 @@ def detach(record: Record, delegation: Delegation, deadline: float) -> list[Deta
     return drive(tasks, deadline, _at_once(record))
 
 
-def _at_once(record: Record) -> int | None:
-    confs = [conf for nic in record.nics for conf in nic.confs]
-    return limit_at_once(confs, record.max_parallel)
-
-
 def _detach_nic(nic: NicRecord, delegation: Delegation) -> Task[Detached]:
     errors = []
     for conf in reversed(nic.confs):
         answer = yield from ask(delegation, _call("DEL", conf, nic))
         if answer.error is not None:
-            errors.append(answer.error)
+            errors.append((conf["type"], answer.error))
             log.warning(answer.error.message)
     ipam_pending = False
     kind = ipam_type(nic.confs)
@@ -104,16 +99,16 @@ def _detach_nic(nic: NicRecord, delegation: Delegation) -> Task[Detached]:
         # It may have failed before it came to its IPAM: vlan does when its master is gone.
         conf = {**nic.confs[0], "type": kind}
         answer = yield from ask(delegation, _call("DEL", conf, nic))
-        ipam_pending = answer.error is not None
         if answer.error is not None:
-            errors.append(answer.error)
+            ipam_pending = True
+            errors.append((kind, answer.error))
     return Detached(nic=nic, errors=tuple(errors), ipam_pending=ipam_pending)
 
 
-def check(nics: Sequence[NicRecord], delegation: Delegation, deadline: float) -> list[CniError]:
-    """Execute CHECK of every NIC's chain; each record's `result` is what its delegates compare."""
-    tasks = [_check_nic(nic, delegation) for nic in nics]
-    return [error for errors in drive(tasks, deadline) for error in errors]
+def check(record: Record, delegation: Delegation, deadline: float) -> list[CniError]:
+    """Execute CHECK of every NIC's chain; each NIC's `result` is what its delegates compare."""
+    tasks = [_check_nic(nic, delegation) for nic in record.nics]
+    return [error for errors in drive(tasks, deadline, _at_once(record)) for error in errors]
 
 
 def _check_nic(nic: NicRecord, delegation: Delegation) -> Task[list[CniError]]:
@@ -125,9 +120,11 @@ def _check_nic(nic: NicRecord, delegation: Delegation) -> Task[list[CniError]]:
     return errors
 
 
-def _call(command: str, conf: dict[str, Any], nic: NicRecord) -> Call:
+def _call(command: str, conf: dict[str, object], nic: NicRecord) -> Call:
     """Give a delegate the conf and the name that it had, and its chain's result as prevResult."""
-    if nic.result is not None:
-        previous = read_result(nic.result, "the record").to_document(conf["cniVersion"])
-        conf = {**conf, "prevResult": previous}
-    return Call(command=command, conf=conf, nic=nic.nic, ifname=nic.ifname)
+    return Call(command=command, conf=conf, nic=nic.nic, ifname=nic.ifname, previous=nic.result)
+
+
+def _at_once(record: Record) -> int | None:
+    confs = [conf for nic in record.nics for conf in nic.confs]
+    return limit_at_once(confs, record.max_parallel)

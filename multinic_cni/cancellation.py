@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SIGNALS = (_signal.SIGTERM, _signal.SIGINT)
 
 _received: list[int] = []
+_ignored: list[int] = []
 
 
 def watch() -> None:
@@ -23,19 +24,14 @@ def watch() -> None:
         _signal.signal(number, _note)
 
 
-def note(number: int) -> None:
-    """Record a signal that a wait has taken from the kernel itself."""
-    _received.append(number)
-
-
 def cancelled() -> bool:
-    return bool(_received)
+    return bool(_received) and not _ignored
 
 
-def forget() -> None:
-    """Let the roll-back run to its end: the wish to stop has been understood."""
-    _received.clear()
+def ignore_from_now_on() -> None:
+    """Let the roll-back run to its end: the wish to stop has been understood, also if repeated."""
+    _ignored.extend(SIGNALS)
 
 
 def _note(number: int, _frame: FrameType | None) -> None:
-    note(number)
+    _received.append(number)

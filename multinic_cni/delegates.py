@@ -34,6 +34,12 @@ ONE_AFTER_ANOTHER = frozenset({"ib-sriov", "ib-sriov-cni", "rdma"})
 # Its DEL returns before the IPAM's DEL when the netns is gone (plugins, host-device cmdDel).
 FORGETS_IPAM_WITHOUT_NETNS = frozenset({"host-device"})
 
+# Types that keep nothing outside the pod's netns: once their link is gone, an error of their DEL
+# is history. vlan fails for ever when its master has vanished, sbr when the netns has.
+LEAVE_NOTHING = frozenset(
+    {"macvlan", "ipvlan", "vlan", "host-device", "loopback", "dummy", "tuning", "sbr", "vrf"}
+)
+
 # IPAM types that keep nothing outside the pod: nothing leaks if their DEL cannot be executed.
 STATELESS_IPAM = frozenset({"", "static"})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from multinic_cni.conf.formats import delegate_type
 from multinic_cni.errors import (
     DELEGATE_FAILED,
     INCOMPATIBLE_VERSION,
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from multinic_cni.process import Outcome
+    from multinic_cni.result import Result
 
 QUOTED_OUTPUT = 300
+UNKNOWN_COMMAND = "unknown CNI_COMMAND"  # the official plugins' words
 LIBRARY_PATH = "LD_LIBRARY_PATH"
 FORMER_LIBRARY_PATH = "LD_LIBRARY_PATH_ORIG"
 
@@ -42,8 +45,11 @@ class Delegation(Value):
     environment: Mapping[str, str]
 
     def find(self, kind: str) -> str | None:
-        """Return the executable of a type: the first regular file of that name in CNI_PATH."""
-        for folder in self.path:
+        """Return the executable of a type: the first regular file of that name in CNI_PATH.
+
+        A type that is a path is never found, wherever it came from.
+        """
+        for folder in self.path if not delegate_type(kind) else ():
             candidate = f"{folder}/{kind}"
             if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
                 return candidate
@@ -51,12 +57,16 @@ class Delegation(Value):
 
 
 class Call(Value):
-    """One delegate's call for one NIC; its answer's errors name both."""
+    """One delegate's call for one NIC; its answer's errors name both.
+
+    `previous` becomes prevResult, in whatever version the conf is sent.
+    """
 
     command: str
-    conf: Mapping[str, Any]
-    nic: str
-    ifname: str
+    conf: dict[str, Any]
+    nic: str = ""
+    ifname: str = ""
+    previous: Result | None = None
 
     @property
     def who(self) -> str:
@@ -68,9 +78,20 @@ class Call(Value):
 class Answer(Value):
     """What a delegate answered: its result document or its error, and the conf that it accepted."""
 
-    conf: Mapping[str, Any]
+    conf: dict[str, Any]
     result: object = None
     error: CniError | None = None
+
+
+def delegation_without_pod(path: tuple[str, ...]) -> Delegation:
+    """Return how delegates are executed for GC and STATUS, which concern no pod."""
+    return Delegation(
+        container_id="",
+        netns="",
+        path=path,
+        cni_args="",
+        environment=delegate_environment(os.environ),
+    )
 
 
 def not_found(kind: str, path: tuple[str, ...]) -> CniError:
@@ -119,7 +140,26 @@ def spoken_versions(
     except CniError:
         return ()
     versions = document.get("supportedVersions") if isinstance(document, dict) else None
-    return tuple(each for each in versions if isinstance(each, str)) if versions else ()
+    if not isinstance(versions, list):
+        return ()
+    return tuple(each for each in versions if isinstance(each, str))
+
+
+def ask_if_supported(
+    delegation: Delegation, command: str, conf: dict[str, Any]
+) -> Generator[Command, Outcome, CniError | None]:
+    """Send GC or STATUS to a delegate that knows them; one that does not is no error.
+
+    Both came with version 1.1.0; some say that they speak it, and then do not know the command.
+    """
+    versions = yield from spoken_versions(delegation, conf["type"])
+    if "1.1.0" not in versions:
+        return None
+    answer = yield from ask(delegation, Call(command=command, conf=conf))
+    error = answer.error
+    if error is None or error.code == INCOMPATIBLE_VERSION or UNKNOWN_COMMAND in error.message:
+        return None
+    return error
 
 
 def _lower_version(
@@ -134,6 +174,9 @@ def _lower_version(
 def _execute(
     delegation: Delegation, call: Call, executable: str
 ) -> Generator[Command, Outcome, Answer]:
+    conf = call.conf
+    if call.previous is not None:
+        conf = {**conf, "prevResult": call.previous.to_document(conf["cniVersion"])}
     command = Command(
         executable=executable,
         environment={
@@ -145,7 +188,7 @@ def _execute(
             "CNI_PATH": ":".join(delegation.path),
             "CNI_ARGS": delegation.cni_args,
         },
-        stdin=encode(call.conf).encode(),
+        stdin=encode(conf).encode(),
     )
     outcome = yield command
     log.debug(f"{call.who} {call.command}", status=outcome.exit_status, failure=outcome.failure)
@@ -216,14 +259,11 @@ def _error_of(document: Mapping[str, Any]) -> tuple[int, str, str]:
 
     Code 3 would tell the runtime that no DEL is needed; that is not the delegate's to say.
     """
-    code = document.get("code")
-    known = type(code) is int and code in RESERVED and code != UNKNOWN_CONTAINER
     details = document.get("details")
-    return (
-        code if known and type(code) is int else DELEGATE_FAILED,
-        f"failed: {document['msg']}",
-        details if isinstance(details, str) else "",
-    )
+    code = document.get("code")
+    if type(code) is not int or code not in RESERVED or code == UNKNOWN_CONTAINER:
+        code = DELEGATE_FAILED
+    return code, f"failed: {document['msg']}", details if isinstance(details, str) else ""
 
 
 def _quoted(output: str) -> str:
@@ -239,7 +279,7 @@ def command_line(command: Command) -> str:
         if name.startswith("CNI_")
     ]
     conf = _shell_quoted(command.stdin.decode())
-    return " ".join(["echo", conf, "|", *shown, _shell_quoted(command.executable)])
+    return " ".join(["printf %s", conf, "|", *shown, _shell_quoted(command.executable)])
 
 
 def _shell_quoted(text: str) -> str:

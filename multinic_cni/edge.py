@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from errno import EINTR
 from select import POLLIN, poll
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 
     from multinic_cni.invocation import Invocation
 
-LARGEST_STDIN = 4 << 20
+LARGEST_STDIN = 1 << 20
 STDIN_SECONDS = 10.0
 VERSION_STDIN_SECONDS = 0.5
+STDIN_TICK_SECONDS = 0.1
 CHUNK = 1 << 16
 
 
@@ -130,8 +132,11 @@ def _read_stdin(seconds: float) -> bytes:
     content = bytearray()
     stdin = poll()
     stdin.register(0, POLLIN)
+    deadline = time.monotonic() + seconds
     try:
-        while stdin.poll(seconds * 1000):
+        while not cancellation.cancelled() and time.monotonic() < deadline:
+            if not stdin.poll(STDIN_TICK_SECONDS * 1000):
+                continue
             chunk = os.read(0, CHUNK)
             if not chunk:
                 return bytes(content)
@@ -141,7 +146,7 @@ def _read_stdin(seconds: float) -> bytes:
                 raise CniError(DECODE_FAILURE, message)
     except OSError as error:
         raise io_failure("read the net conf from stdin", error) from error
-    raise CniError(IO_FAILURE, f"stdin brought nothing for {seconds} s and was not closed")
+    raise CniError(IO_FAILURE, f"stdin was not closed within {seconds} s")
 
 
 def _version_for_errors(document: object) -> str:

@@ -137,9 +137,9 @@ class _Driver:
             self._poll.register(reader, POLLIN)
 
     def _reap(self) -> None:
-        for pid, process in list(self._running.items()):
-            done, status = os.waitpid(pid, os.WNOHANG)
-            if done:
+        for process in list(self._running.values()):
+            status = process.wait()
+            if status is not None:
                 outcome = process.outcome(status)
                 self._drop(process)
                 self._advance(process.index, outcome)

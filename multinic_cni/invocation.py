@@ -18,7 +18,7 @@ ATTACHMENT = frozenset({"CNI_CONTAINERID", "CNI_IFNAME"})
 REQUIRED = {
     "ADD": ATTACHMENT | {"CNI_NETNS", "CNI_PATH"},
     "CHECK": ATTACHMENT | {"CNI_NETNS", "CNI_PATH"},
-    "DEL": ATTACHMENT | {"CNI_PATH"},
+    "DEL": ATTACHMENT,
     "GC": frozenset({"CNI_PATH"}),
     "STATUS": frozenset({"CNI_PATH"}),
     "VERSION": frozenset[str](),
@@ -57,15 +57,19 @@ def read_environment(environment: Mapping[str, str], called_as: str) -> Invocati
         problem = check(value) if value and name in required else ""
         if problem:
             wrong.append(f"{name} {value!r} {problem}")
+    # What is not UTF-8 could not stand in the record.
+    texts = ("CNI_NETNS", "CNI_PATH", "CNI_ARGS")
+    wrong += [f"{name} is not UTF-8" for name in texts if not _is_text(environment.get(name, ""))]
     if wrong:
         raise CniError(BAD_ENVIRONMENT, "; ".join(wrong))
+    attaches = command in {"ADD", "CHECK"}  # DEL has the record's
     return Invocation(
         command=command,
         container_id=environment.get("CNI_CONTAINERID", ""),
         netns=environment.get("CNI_NETNS", ""),
         ifname=environment.get("CNI_IFNAME", ""),
         path=tuple(folder for folder in environment.get("CNI_PATH", "").split(":") if folder),
-        cni_args=read_cni_args(environment.get("CNI_ARGS", "")),
+        cni_args=read_cni_args(environment.get("CNI_ARGS", "")) if attaches else (),
         called_as=called_as,
     )
 
@@ -81,6 +85,11 @@ def read_cni_args(text: str) -> tuple[tuple[str, str], ...]:
             raise CniError(BAD_ENVIRONMENT, f"CNI_ARGS has {pair!r}, which is no KEY=VALUE")
         pairs.append((key, value))
     return tuple(pairs)
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether a variable's bytes were UTF-8: Python keeps others as lone surrogates."""
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def name_problem(name: str) -> str:

@@ -42,11 +42,11 @@ _encode = _json.make_encoder(
 )
 
 
-def decode(content: bytes, what: str) -> object:
+def decode(content: bytes, what: str, deepest: int = DEEPEST) -> object:
     """Read one JSON document; `what` names it in errors.
 
     Raises CniError 6 for what is not UTF-8, not JSON, or cannot be written again: NaN, lone
-    surrogates, nesting deeper than 100, numbers of thousands of digits.
+    surrogates, nesting deeper than `deepest`, numbers of thousands of digits.
     """
     try:
         text = content.decode("utf-8")
@@ -63,7 +63,7 @@ def decode(content: bytes, what: str) -> object:
     rest = text[end:].strip(WHITESPACE)
     if rest:
         raise CniError(DECODE_FAILURE, f"{what} has more than one document: {rest[:40]!r} follows")
-    _refuse_unwritable(document, what)
+    _refuse_unwritable(document, what, deepest)
     return document
 
 
@@ -88,13 +88,13 @@ def _reason(text: str, error: BaseException) -> str:
     return str(error) or "it cannot be read"
 
 
-def _refuse_unwritable(document: object, what: str) -> None:
+def _refuse_unwritable(document: object, what: str, deepest: int) -> None:
     """Refuse what reads well but would break when it is handed on."""
     pending: list[tuple[object, int]] = [(document, 1)]
     while pending:
         value, depth = pending.pop()
-        if depth > DEEPEST:
-            raise CniError(DECODE_FAILURE, f"{what} is nested deeper than {DEEPEST}")
+        if depth > deepest:
+            raise CniError(DECODE_FAILURE, f"{what} is nested deeper than {deepest}")
         match value:
             case str():
                 _refuse_surrogates(value, what)

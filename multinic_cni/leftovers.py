@@ -5,33 +5,39 @@ from __future__ import annotations
 import os
 
 from multinic_cni import host
-from multinic_cni.errors import ALREADY_ATTACHED, DECODE_FAILURE, CniError
+from multinic_cni.attachments.record import DamagedRecordError
+from multinic_cni.delegation import delegate_environment
+from multinic_cni.errors import ALREADY_ATTACHED, CniError
 from multinic_cni.log import log
 from multinic_cni.netns import PodNetns
 from multinic_cni.removal import pod_of, remove
 from multinic_cni.reservations import release_all_of
-from multinic_ipam.store import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
-    from multinic_cni.preparation import Plan
+    from multinic_cni.conf.netconf import NetConf
+    from multinic_cni.invocation import Invocation
+    from multinic_ipam.reservation import Owner
 
 PROC = "/proc"
+FIRST_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
 
 
-def clear_leftover(claim: Claim, plan: Plan) -> None:
+def clear_leftover(claim: Claim, call: Invocation, conf: NetConf, deadline: float) -> bool:
     """Undo what a crash or a lost DEL left of this attachment; CniError 103 if it is alive.
 
-    The specification forbids a second ADD without a DEL between (section 2, "ADD").
+    The specification forbids a second ADD without a DEL between (section 2, "ADD"). Returns False
+    if the record is damaged: then nothing is known, so nothing is done.
     """
-    call, conf = plan.call, plan.conf
-    record = readable_record(
-        claim, conf.data_dir, Owner(call.container_id, call.ifname), plan.deadline
-    )
+    try:
+        record = claim.read()
+    except DamagedRecordError as error:
+        log.error(str(error))
+        return False
     if record is None:
-        return
+        return True
     if record.complete and is_alive(record):
         message = (
             f"{call.container_id} {call.ifname} is attached to network {conf.name} already:"
@@ -45,27 +51,21 @@ def clear_leftover(claim: Claim, plan: Plan) -> None:
         data_dir=conf.data_dir,
         netns=call.netns,
         path=call.path,
-        environment=plan.delegation.environment,
-        deadline=plan.deadline,
+        environment=delegate_environment(os.environ),
+        deadline=deadline,
     )
     if errors:
         raise errors[0]
+    return True
 
 
-def readable_record(claim: Claim, data_dir: str, owner: Owner, deadline: float) -> Record | None:
-    """Read the record; a damaged one is put aside and the owner's addresses are released.
+def put_aside(claim: Claim, data_dir: str, owner: Owner, deadline: float) -> None:
+    """Put a damaged record aside and release the owner's addresses.
 
     Its links cannot be known any more: they go with the pod's netns.
     """
-    try:
-        return claim.read()
-    except CniError as error:
-        if error.code != DECODE_FAILURE:
-            raise
-        log.error(error.message)
     claim.quarantine()
     release_all_of(data_dir, deadline, owner)
-    return None
 
 
 def is_alive(record: Record) -> bool:
@@ -80,6 +80,8 @@ def is_alive(record: Record) -> bool:
     if pod is not None:
         pod.close()
         return True
+    if os.stat(f"{PROC}/self/ns/pid").st_ino != FIRST_PID_NAMESPACE:
+        return True  # the pod's processes cannot be seen from here
     return any(_is_in(process, record) for process in os.listdir(PROC) if process.isdecimal())
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from select import POLLOUT, poll
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LEVELS = ("debug", "info", "warning", "error")
+LONGEST_LINE = 4096  # PIPE_BUF: what a pipe that polls as writable takes without blocking
 CONTROL_CHARACTERS = dict.fromkeys((*range(32), 127), " ")
 
 
@@ -22,7 +24,7 @@ class Log:
         self._least = LEVELS.index("info")
 
     def name_call(self, call: str) -> None:
-        """Say which call the following events belong to, e.g. "ADD rails c0ffee net1"."""
+        """Say which call the following events belong to, e.g. "ADD c0ffee net1"."""
         self._call = call
 
     def configure(self, *, file: str, level: str) -> None:
@@ -46,28 +48,42 @@ class Log:
             return
         words = [event, *(f"{name}={value}" for name, value in facts.items())]
         # A pod's text must not be able to fake a line of its own.
-        text = " ".join(words).translate(CONTROL_CHARACTERS)
-        line = f"multinic-cni {level} [{self._call}] {text}\n"
-        _append(2, line)
+        text = f"multinic-cni {level} [{self._call}] {' '.join(words)}"
+        line = text.translate(CONTROL_CHARACTERS)
+        write_to_stderr(line.encode("utf-8", "backslashreplace"))
         if self._file:
-            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            self._write_to_file(line)
+
+    def _write_to_file(self, line: str) -> None:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        # O_NONBLOCK: a FIFO without a reader must not hold the call.
+        flags = (
+            os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        )
+        try:
+            descriptor = os.open(self._file, flags, 0o600)
             try:
-                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-                descriptor = os.open(self._file, flags, 0o600)
-            except OSError as error:
-                _append(2, f"multinic-cni warning [{self._call}] cannot log to {error.filename}\n")
-                self._file = ""
-                return
-            _append(descriptor, f"{now} {line}")
-            os.close(descriptor)
+                os.write(descriptor, f"{now} {line}\n".encode("utf-8", "backslashreplace"))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            write_to_stderr(f"multinic-cni warning: no log to {self._file}: {error}".encode())
+            self._file = ""
 
 
-def _append(descriptor: int, line: str) -> None:
+def write_to_stderr(text: bytes) -> None:
+    """Write a line, or the end of a long text, if the reader takes it at once.
+
+    A runtime that has gone, or that does not read, must neither fail a pod nor hold it.
+    """
+    content = text[-LONGEST_LINE + 1 :].rstrip(b"\n") + b"\n"
+    stderr = poll()
+    stderr.register(2, POLLOUT)
     try:
-        os.write(descriptor, line.encode("utf-8", "backslashreplace"))
+        if stderr.poll(0):
+            os.write(2, content)
     except OSError:
-        # A reader that has gone, or a full disk, must not fail a pod; there is nowhere to tell it.
-        return
+        return  # there is nowhere to tell it
 
 
 log = Log()

@@ -38,7 +38,8 @@ class PodNetns:
     def __init__(self, path: str) -> None:
         """Open it; raises OSError: ENOENT for a path that is gone, EINVAL for no netns."""
         self.path = path
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        # O_NONBLOCK: a FIFO in its place must not hold the call.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             status = os.fstat(descriptor)
             self.netlink = netlink_in(descriptor)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from multinic_cni import host
-from multinic_cni.addressing import ipam_without_nic
+from multinic_cni.addressing import host_index, ipam_without_nic, pools_of
+from multinic_cni.conf.node import read_node
 from multinic_cni.delegates import chain_confs, delegate_cni_args, executables
 from multinic_cni.delegation import Delegation, delegate_environment, not_found
 from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from multinic_cni.addressing import Alternatives
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.invocation import Invocation
     from multinic_selectors.nics import Nic
@@ -63,6 +65,15 @@ def prepare(call: Invocation, conf: NetConf, deadline: float) -> Plan:
     )
 
 
+def wanted_pools(
+    conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic]
+) -> list[tuple[str, Alternatives]]:
+    """Return each chosen NIC's name and pools; `nics` are all of the node's."""
+    index = host_index(conf, read_node(), host.name())
+    node = [(version, number) for nic in nics for version, number, _ in nic.addresses]
+    return [(choice.nic.name, pools_of(conf, choice, index, node)) for choice in choices]
+
+
 def delegation_for(call: Invocation) -> Delegation:
     """Return how delegates are executed for a call that names its netns."""
     return Delegation(
@@ -76,8 +87,7 @@ def delegation_for(call: Invocation) -> Delegation:
 
 def refuse_own_netns(call: Invocation) -> None:
     """Refuse the plugin's own netns before anything happens: delegates would rename host links."""
-    override = os.environ.get("CNI_NETNS_OVERRIDE", "").lower()  # the official plugins' way out
-    if override not in {"1", "true"} and is_own(call.netns):
+    if is_own(call.netns):
         message = f"CNI_NETNS {call.netns} is the netns of the node itself, not a pod's"
         raise CniError(BAD_NETNS, message)
 

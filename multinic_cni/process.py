@@ -10,6 +10,7 @@ import _signal
 import os
 from errno import EPERM, ESRCH
 
+from multinic_cni.log import write_to_stderr
 from multinic_cni.values import Value
 
 TYPE_CHECKING = False
@@ -102,7 +103,7 @@ class Process:
                 self.read(reader)
         stdout, stderr = (bytes(output) for output in self._output.values())
         if stderr:
-            os.write(2, stderr)
+            write_to_stderr(stderr)
         code = os.waitstatus_to_exitcode(status)
         return Outcome(
             exit_status=code if code >= 0 and not self.failure else None,
@@ -111,6 +112,20 @@ class Process:
             stderr=stderr.decode("utf-8", "replace").strip(),
             failure=self.failure,
         )
+
+    def wait(self) -> int | None:
+        """Return its wait status if it has ended, None while it runs.
+
+        What a failed program leaves in its process group is killed while the group still has its
+        leader: a helper of it must not act after the roll-back. A program that ended well may leave
+        a daemon.
+        """
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return None
+        if ended.si_status or ended.si_code != os.CLD_EXITED:
+            self.kill()
+        return os.waitpid(self.pid, 0)[1]
 
     def kill(self) -> None:
         try:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from errno import EINVAL, ENOENT, ENOTDIR
+
 from multinic_cni import host
 from multinic_cni.attaching import detach
+from multinic_cni.delegates import LEAVE_NOTHING
 from multinic_cni.delegation import Delegation
+from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
 from multinic_cni.netns import PodNetns, is_own
 from multinic_cni.reservations import release
@@ -16,7 +20,9 @@ if TYPE_CHECKING:
     from multinic_cni.attaching import Detached
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
-    from multinic_cni.errors import CniError
+
+# The path has gone, or is the plain file that was below the mount (EINVAL).
+GONE = frozenset({ENOENT, ENOTDIR, EINVAL})
 
 
 def remove(
@@ -50,6 +56,9 @@ def remove(
     finally:
         if pod:
             pod.close()
+    if claim.has_orphans() and not pending:
+        message = "a process that a delegate left behind still runs, and may undo the DEL"
+        pending = [CniError(TRY_AGAIN, message)]
     if pending:
         return pending
     release(data_dir, deadline, record)
@@ -60,7 +69,8 @@ def remove(
 def pod_of(record: Record, netns: str) -> PodNetns | None:
     """Open the pod's netns if it is still the one of the record; None if it is gone.
 
-    A path can name another pod's by now, and inode numbers begin anew at a boot.
+    A path can name another pod's by now, and inode numbers begin anew at a boot. Raises OSError
+    where the kernel does not tell: that is not the same as gone.
     """
     if record.boot_id != host.boot_id():
         return None
@@ -70,7 +80,8 @@ def pod_of(record: Record, netns: str) -> PodNetns | None:
         try:
             pod = PodNetns(path)
         except OSError as error:
-            log.debug("netns cannot be opened", path=path, reason=error.strerror)
+            if error.errno not in GONE:
+                raise
             continue
         if pod.id.is_same(record.netns_id):
             return pod
@@ -79,15 +90,17 @@ def pod_of(record: Record, netns: str) -> PodNetns | None:
 
 
 def _worth_a_retry(outcomes: list[Detached], pod: PodNetns | None) -> list[CniError]:
-    """Return the errors after which something is left: a link in the pod, or an IPAM's address.
+    """Return the errors after which something may be left.
 
-    Others are history: the NIC has vanished and its children with it, or the netns is gone.
+    That is a link in the pod, an IPAM's address, or what a delegate keeps on the node. Others are
+    history: the NIC has vanished and its children with it, or the netns is gone.
     """
     left = {link.name for link in pod.netlink.links()} if pod else set[str]()
     pending: list[CniError] = []
     for outcome in outcomes:
-        if outcome.ipam_pending or outcome.nic.ifname in left:
-            pending += outcome.errors
+        keeps_something = any(kind not in LEAVE_NOTHING for kind, _ in outcome.errors)
+        if outcome.ipam_pending or keeps_something or outcome.nic.ifname in left:
+            pending += [error for _, error in outcome.errors]
         elif outcome.errors:
             log.warning("delegate failed, but nothing is left", ifname=outcome.nic.ifname)
     return pending

@@ -6,7 +6,8 @@ from multinic_cni.cancellation import cancelled
 from multinic_cni.errors import BAD_CONF, NO_ADDRESS, TRY_AGAIN, CniError, io_failure
 from multinic_cni.log import log
 from multinic_ipam.locks import LockTimeoutError
-from multinic_ipam.store import Owner, PoolExhaustedError, Store, StoreError
+from multinic_ipam.reservation import Owner
+from multinic_ipam.store import PoolExhaustedError, Store, StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from multinic_cni.addressing import Alternatives
     from multinic_cni.attachments.record import Record
     from multinic_ipam.pools import Pool
-    from multinic_ipam.store import Reservation
+    from multinic_ipam.reservation import Reservation
 
     T = TypeVar("T")
     Addresses = list[tuple[Reservation, Pool]]
@@ -35,13 +36,7 @@ def reserve(
     """
 
     def choose_and_commit(store: Store) -> Record:
-        chosen: list[Addresses] = []
-        for nic, alternatives in nics:
-            taken = [reservation for addresses in chosen for reservation, _ in addresses]
-            try:
-                chosen.append([store.choose_from(pools, taken) for pools in alternatives])
-            except PoolExhaustedError as error:
-                raise PoolExhaustedError(f"NIC {nic}: {error}") from None
+        chosen = choose_all(store, nics)
         record = commit(chosen)
         flat = [each for addresses in chosen for each in addresses]
         owner = Owner(record.container_id, record.ifname)
@@ -49,6 +44,31 @@ def reserve(
         return record
 
     return with_store(data_dir, deadline, choose_and_commit)
+
+
+def choose_all(store: Store, nics: Sequence[tuple[str, Alternatives]]) -> list[Addresses]:
+    """Choose free addresses for all NICs without reserving them; raises PoolExhaustedError."""
+    chosen: list[Addresses] = []
+    for nic, alternatives in nics:
+        taken = [reservation for addresses in chosen for reservation, _ in addresses]
+        try:
+            chosen.append([_choose_from(store, pools, taken) for pools in alternatives])
+        except PoolExhaustedError as error:
+            raise PoolExhaustedError(f"NIC {nic}: {error}") from None
+    return chosen
+
+
+def _choose_from(
+    store: Store, pools: Sequence[Pool], taken: Sequence[Reservation]
+) -> tuple[Reservation, Pool]:
+    """Choose from the first pool with a free address; the error tells of all of them."""
+    full = []
+    for pool in pools:
+        try:
+            return store.choose(pool, taken), pool
+        except PoolExhaustedError as error:
+            full.append(str(error))
+    raise PoolExhaustedError("; ".join(full))
 
 
 def release(data_dir: str, deadline: float, record: Record) -> None:

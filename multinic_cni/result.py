@@ -5,6 +5,7 @@ from __future__ import annotations
 from multinic_cni.errors import DECODE_FAILURE, CniError
 from multinic_cni.values import Value
 from multinic_cni.versions import at_least
+from multinic_ipam.networks import NetworkError, parse_address, split_cidr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,11 +133,14 @@ def _read_ip(document: object, what: str) -> IpConfig:
     index = fields.get("interface")
     if index is not None and type(index) is not int:
         raise CniError(DECODE_FAILURE, f"{what}: ips.interface is not a number")
-    return IpConfig(
-        address=_text(fields, "address", what),
-        gateway=_text(fields, "gateway", what),
-        interface=index,
-    )
+    address, gateway = _text(fields, "address", what), _text(fields, "gateway", what)
+    try:
+        split_cidr(address)
+        if gateway:
+            parse_address(gateway)
+    except NetworkError as error:
+        raise CniError(DECODE_FAILURE, f"{what}: in ips, {error}") from None
+    return IpConfig(address=address, gateway=gateway, interface=index)
 
 
 def _list(document: Mapping[str, object], key: str, what: str) -> list[object]:

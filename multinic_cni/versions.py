@@ -4,6 +4,7 @@ from __future__ import annotations
 
 SUPPORTED = ("0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 NEWEST = SUPPORTED[-1]
+OLD = ("0.1.0", "0.2.0")  # one address, no interfaces
 IMPLIED = "0.1.0"  # what a conf without cniVersion means
 
 TYPE_CHECKING = False

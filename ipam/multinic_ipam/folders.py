@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
-LARGEST_FILE = 8 << 20
 
 
 class Folder:
@@ -66,12 +65,12 @@ class Folder:
             plain(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
         )
         with os.fdopen(descriptor, "rb") as file:
-            return file.read(LARGEST_FILE)
+            return file.read()
 
     def write(self, name: str, content: bytes) -> None:
         """Replace a file at once: readers see the old content or the new, never a part."""
-        temporary = f".{name}.new"
-        self._create(temporary, content)
+        temporary = _unfinished(name)
+        self.create(temporary, content)
         try:
             os.rename(
                 temporary, plain(name), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor
@@ -80,12 +79,28 @@ class Folder:
             self.remove(temporary)
             raise
 
-    def prepare(self, name: str, content: bytes) -> None:
-        """Write a file that `publish` gives its names afterwards."""
-        self._create(name, content)
+    def create(self, name: str, content: bytes) -> None:
+        """Write a new file, in place of what a killed process may have left under its name."""
+        # A killed process may have left the old file with other names already: it is unlinked and
+        # not truncated, or the owner of those would lose the content.
+        self.remove(name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(name, flags, FILE_MODE, dir_fd=self.descriptor)
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        except OSError:
+            self.remove(name)
+            raise
+        finally:
+            os.close(descriptor)
 
     def publish(self, prepared: str, folder: Folder, name: str) -> None:
-        """Give a prepared file a name in another folder; FileExistsError if it is taken."""
+        """Give a file that `create` made a name in another folder, where it then stands whole.
+
+        FileExistsError if the name is taken.
+        """
         os.link(
             prepared,
             plain(name),
@@ -101,6 +116,10 @@ class Folder:
         except FileNotFoundError:
             return False
         return True
+
+    def remove_unfinished(self, name: str) -> None:
+        """Remove what a `write` of that name left when it was killed."""
+        self.remove(_unfinished(name))
 
     def remove_child(self, name: str) -> None:
         os.rmdir(plain(name), dir_fd=self.descriptor)
@@ -126,22 +145,6 @@ class Folder:
     ) -> None:
         self.close()
 
-    def _create(self, name: str, content: bytes) -> None:
-        # A killed process may have left the old file with other names already: it is unlinked and
-        # not truncated, or the owner of those would lose the content.
-        self.remove(name)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(name, flags, FILE_MODE, dir_fd=self.descriptor)
-        try:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(descriptor, view) :]
-        except OSError:
-            self.remove(name)
-            raise
-        finally:
-            os.close(descriptor)
-
 
 def plain(name: str) -> str:
     """Return the name if it names an entry of the folder itself; raises ValueError."""
@@ -149,3 +152,7 @@ def plain(name: str) -> str:
         message = f"{name!r} is not a plain file name"
         raise ValueError(message)
     return name
+
+
+def _unfinished(name: str) -> str:
+    return f".{plain(name)}.new"

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-TICK_SECONDS = 0.05
+# Each tick makes the waiter leave the kernel's queue and join it again at the end: few of them.
+TICK_SECONDS = 0.25
 
 
 class LockTimeoutError(Exception):
@@ -40,7 +41,8 @@ def lock(descriptor: int, deadline: float, called_off: Callable[[], bool] = neve
 
     before = _signal.signal(_signal.SIGALRM, tick)
     try:
-        _signal.setitimer(_signal.ITIMER_REAL, TICK_SECONDS, TICK_SECONDS)
+        first = min(TICK_SECONDS, max(deadline - time.monotonic(), 0.001))
+        _signal.setitimer(_signal.ITIMER_REAL, first, TICK_SECONDS)
         try:
             flock(descriptor, LOCK_EX)
         finally:

@@ -14,6 +14,7 @@ import os
 from multinic_ipam.folders import Folder
 from multinic_ipam.locks import lock, never
 from multinic_ipam.networks import Network, NetworkError, format_address, parse_address
+from multinic_ipam.reservation import Owner, Reservation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ LOCK = "lock"
 POOLS = "pools"
 PREPARED = ".reservation"
 CURSOR = "last_reserved_ip."
+PATIENCE = 64  # addresses looked at one by one, before the folder is read
 
 
 class StoreError(Exception):
@@ -37,42 +39,6 @@ class PoolExhaustedError(StoreError):
     """No address of a pool is free."""
 
 
-class Owner:
-    """Who holds an address: the attachment's containerID and CNI_IFNAME."""
-
-    __slots__ = ("container_id", "ifname")
-
-    def __init__(self, container_id: str, ifname: str) -> None:
-        self.container_id = container_id
-        self.ifname = ifname
-
-    @property
-    def content(self) -> bytes:
-        return f"{self.container_id}\r\n{self.ifname}".encode()
-
-    @classmethod
-    def read(cls, content: bytes) -> Owner | None:
-        """Return the owner that an address file names, None if the file is damaged."""
-        try:
-            container_id, _, ifname = content.decode().strip().partition("\r\n")
-        except UnicodeDecodeError:
-            return None
-        return cls(container_id, ifname) if container_id else None
-
-
-class Reservation:
-    """An address of a block, both as text: "10.1.0.7" of "10.1.0.0/24"."""
-
-    __slots__ = ("address", "block")
-
-    def __init__(self, block: str, address: str) -> None:
-        self.block = block
-        self.address = address
-
-    def __repr__(self) -> str:
-        return f"Reservation({self.block!r}, {self.address!r})"
-
-
 class Store:
     """The reservations below one data directory; a context manager that holds the lock.
 
@@ -81,7 +47,7 @@ class Store:
         with Store(directory, deadline) as store:
             reservation = store.choose(pool, ())
             …                                       # the caller writes its record
-            store.reserve([reservation], owner)
+            store.reserve([reservation], [pool], owner)
     """
 
     def __init__(
@@ -118,18 +84,24 @@ class Store:
     def choose(self, pool: Pool, chosen: Sequence[Reservation]) -> Reservation:
         """Return a free address of the pool that is not among those chosen already.
 
-        Nothing is written but the pool's folder. Raises PoolExhaustedError, and StoreError where
-        the pool's block overlaps another pool's without being equal to it.
+        Nothing is written. Raises PoolExhaustedError, and StoreError where the pool's block
+        overlaps another pool's without being equal to it.
         """
         block = str(pool.block)
-        folder = self._pool_folder(pool.block)
         version = pool.block.version
         taken = {parse_address(other.address)[1] for other in chosen if other.block == block}
-        for number in pool.free_after(self._last_reserved(folder, pool), taken):
+        folder = self._existing_folder(pool.block)
+        if folder is None:
+            self._refuse_overlap(pool.block)
+        cursor = None if folder is None else self._last_reserved(folder, pool)
+        for misses, number in enumerate(pool.free_after(cursor, taken), 1):
             address = format_address(version, number)
-            if not folder.exists(address):
+            if folder is None or not folder.exists(address):
                 return Reservation(block, address)
-        used = sum(1 for _ in self._addresses(folder))
+            if misses == PATIENCE:
+                # The pool is crowded here: one look at the folder instead of one at each address.
+                taken |= {parse_address(name)[1] for name in self._addresses(folder)}
+        used = self.used(pool) + sum(1 for other in chosen if other.block == block)
         message = f"pool {pool} is exhausted: {used} of its {pool.size} addresses are reserved"
         raise PoolExhaustedError(message)
 
@@ -149,11 +121,11 @@ class Store:
             for reservation, pool in zip(reservations, pools, strict=True)
         }
         for (_, name), (pool, address) in cursors.items():
-            self._pool_folder(pool.block).write(name, address.encode())
+            self._made_folder(pool.block).write(name, address.encode())
         try:
-            self._pools.prepare(PREPARED, owner.content)
+            self._pools.create(PREPARED, owner.content)
             for reservation in reservations:
-                folder = self._pool_folder(Network.parse(reservation.block))
+                folder = self._made_folder(Network.parse(reservation.block))
                 self._pools.publish(PREPARED, folder, reservation.address)
                 made.append(reservation)
         except OSError:
@@ -170,8 +142,10 @@ class Store:
         """
         foreign = []
         for reservation in reservations:
+            folder = self._existing_folder(Network.parse(reservation.block))
+            if folder is None:
+                continue
             try:
-                folder = self._pool_folder(Network.parse(reservation.block), create=False)
                 content = folder.read(reservation.address)
             except FileNotFoundError:
                 continue
@@ -198,52 +172,53 @@ class Store:
                 full.append(str(error))
         raise PoolExhaustedError("; ".join(full))
 
-    def prove_usable(self, wanted: Sequence[Sequence[Pool]]) -> None:
-        """Write and remove a file, and choose an address from each list of pools without taking it.
-
-        Raises OSError, PoolExhaustedError, StoreError.
-        """
-        self._pools.prepare(PREPARED, b"")
+    def prove_writable(self) -> None:
+        """Write and remove a file; raises OSError."""
+        self._pools.create(PREPARED, b"")
         self._pools.remove(PREPARED)
-        for pools in wanted:
-            self.choose_from(pools, ())
 
     def reservations(self) -> Iterator[tuple[Reservation, Owner | None]]:
         """Walk all address files with their owners, None for a damaged one; slow."""
         for block in self._blocks():
-            folder = self._pool_folder(block)
+            folder = self._made_folder(block)
             for address in self._addresses(folder):
                 yield Reservation(str(block), address), Owner.read(folder.read(address))
 
     def used(self, pool: Pool) -> int:
-        """Count the pool's addresses that are reserved. Not for the hot path."""
-        try:
-            folder = self._pool_folder(pool.block, create=False)
-        except FileNotFoundError:
+        """Count the pool's addresses that are reserved; slow."""
+        folder = self._existing_folder(pool.block)
+        if folder is None:
             return 0
         numbers = [parse_address(address)[1] for address in self._addresses(folder)]
         return sum(1 for number in numbers if pool.start <= number <= pool.end)
 
     def _holds(self, reservation: Reservation, owner: Owner) -> bool:
+        folder = self._existing_folder(Network.parse(reservation.block))
         try:
-            folder = self._pool_folder(Network.parse(reservation.block), create=False)
-            return folder.read(reservation.address) == owner.content
+            return folder is not None and folder.read(reservation.address) == owner.content
         except FileNotFoundError:
             return False
 
-    def _pool_folder(self, block: Network, *, create: bool = True) -> Folder:
+    def _existing_folder(self, block: Network) -> Folder | None:
         name = _folder_name(block)
         if name not in self._open:
-            if create and not self._pools.exists(name):
-                self._refuse_overlap(block)
-            self._open[name] = self._pools.child(name, create=create)
+            try:
+                self._open[name] = self._pools.child(name, create=False)
+            except FileNotFoundError:
+                return None
         return self._open[name]
 
+    def _made_folder(self, block: Network) -> Folder:
+        folder = self._existing_folder(block)
+        if folder is None:
+            self._retire_abandoned(block)
+            folder = self._open[_folder_name(block)] = self._pools.child(
+                _folder_name(block), create=True
+            )
+        return folder
+
     def _refuse_overlap(self, block: Network) -> None:
-        """Compare a new block with those that have a folder; an abandoned empty one goes."""
-        for other in self._blocks():
-            if not other.overlaps(block):
-                continue
+        for other in self._overlapping(block):
             with self._pools.child(_folder_name(other), create=False) as folder:
                 if any(True for _ in self._addresses(folder)):
                     message = (
@@ -251,9 +226,20 @@ class Store:
                         " networks disjoint blocks, or the same"
                     )
                     raise StoreError(message)
+
+    def _retire_abandoned(self, block: Network) -> None:
+        """Remove the empty folders of blocks that a new one overlaps: confs have been edited."""
+        self._refuse_overlap(block)
+        for other in self._overlapping(block):
+            if _folder_name(other) in self._open:
+                raise StoreError(f"pools {block} and {other} of one network overlap")
+            with self._pools.child(_folder_name(other), create=False) as folder:
                 for name in folder.names():
                     folder.remove(name)
             self._pools.remove_child(_folder_name(other))
+
+    def _overlapping(self, block: Network) -> list[Network]:
+        return [other for other in self._blocks() if other.overlaps(block) and other != block]
 
     def _blocks(self) -> Iterator[Network]:
         for name in self._pools.names():

@@ -11,6 +11,7 @@ until the last one has ended.
 from __future__ import annotations
 
 import os
+from select import poll
 
 from multinic_cni.attachments.record import Record, read_record
 from multinic_cni.cancellation import cancelled
@@ -34,9 +35,11 @@ class Claim:
         self._folder = folder
         self._key = key
         self._lock = descriptor
+        self._leash: tuple[int, int] | None = None
+        self._orphans = False
 
     def read(self) -> Record | None:
-        """Return the record, None where there is none; CniError 6 for a damaged one."""
+        """Return the record, None where there is none; DamagedRecordError as read_record."""
         name = self._key + RECORD
         try:
             content = self._folder.read(name)
@@ -61,17 +64,43 @@ class Claim:
         log.error("damaged record put aside", file=f"{self._folder.path}/{self._key}{DAMAGED}")
 
     def let_children_inherit(self) -> None:
+        """Let delegates that are executed from now on hold the lock, too."""
         os.set_inheritable(self._lock, True)
+        if self._leash is None:
+            self._leash = os.pipe()
+            os.set_inheritable(self._leash[1], True)
+
+    def has_orphans(self) -> bool:
+        """Tell whether a process that a delegate left behind still holds the lock with us.
+
+        Nobody can ask a lock who holds it. But all who inherited it have inherited the end of a
+        pipe as well, which reads as closed when the last of them has gone.
+        """
+        if self._leash is None:
+            return self._orphans
+        reader, writer = self._leash
+        os.close(writer)
+        closed = poll()
+        closed.register(reader, 0)  # POLLHUP alone, which needs no asking
+        orphans = not closed.poll(0)
+        os.close(reader)
+        self._leash = None
+        self._orphans = self._orphans or orphans
+        return self._orphans
 
     def close(self) -> None:
         """Give the lock back. Its file goes while it is held, unless a record still needs it.
 
-        Whoever waits for a file that has gone notices and opens the new one.
+        Whoever waits for a file that has gone notices and opens the new one. A file that orphans
+        hold as well stays, so that the next call waits for them.
         """
-        if not self._folder.exists(self._key + RECORD):
-            self._folder.remove(self._key + LOCK)
-        os.close(self._lock)
-        self._folder.close()
+        try:
+            if not self.has_orphans() and not self._folder.exists(self._key + RECORD):
+                self._folder.remove_unfinished(self._key + RECORD)
+                self._folder.remove(self._key + LOCK)
+        finally:
+            os.close(self._lock)
+            self._folder.close()
 
 
 def claim(data_dir: str, network: str, key: str, deadline: float) -> Claim:
@@ -103,7 +132,11 @@ def claim_existing(data_dir: str, network: str, key: str, deadline: float) -> Cl
 def claim_idle(data_dir: str, network: str, key: str) -> Claim | None:
     """Lock an attachment if no call holds it: a busy lock means that it is alive."""
     folder = _network_folder(data_dir, network, create=False)
-    descriptor = folder.lock_file(key + LOCK)
+    try:
+        descriptor = folder.lock_file(key + LOCK)
+    except OSError:
+        folder.close()
+        raise
     if try_lock(descriptor) and os.fstat(descriptor).st_nlink:
         return Claim(folder, key, descriptor)
     os.close(descriptor)
@@ -130,12 +163,13 @@ def keys(data_dir: str, network: str) -> Iterator[str]:
 
 def networks(data_dir: str) -> list[str]:
     """Return the networks that have, or had, attachments on this node."""
-    with Folder.at(data_dir) as root:
-        try:
-            with root.child(ATTACHMENTS, create=False) as folder:
-                return folder.names()
-        except FileNotFoundError:
-            return []
+    path = f"{data_dir}/{ATTACHMENTS}"
+    try:
+        return sorted(
+            entry.name for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)
+        )
+    except FileNotFoundError:
+        return []
 
 
 def has_record(data_dir: str, network: str, key: str) -> bool:
@@ -147,7 +181,7 @@ def has_record(data_dir: str, network: str, key: str) -> bool:
 
 
 def peek(data_dir: str, network: str, key: str) -> Record | None:
-    """Read a record without its lock: whole, but perhaps of a moment ago; CniError 6 if damaged."""
+    """Read a record without its lock: whole, but perhaps of a moment ago; as read_record."""
     try:
         with _network_folder(data_dir, network, create=False) as folder:
             return read_record(folder.read(key + RECORD), f"{folder.path}/{key}{RECORD}")

@@ -2,17 +2,76 @@
 
 from __future__ import annotations
 
-from multinic_cni.errors import DECODE_FAILURE, CniError
+from multinic_cni import jsontext
+from multinic_cni.conf.checker import check
+from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.jsontext import decode, encode
 from multinic_cni.netns import NetnsId
+from multinic_cni.result import Result, read_result
 from multinic_cni.values import Value
-from multinic_ipam.store import Reservation
+from multinic_cni.versions import NEWEST, SUPPORTED
+from multinic_ipam.reservation import Reservation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from multinic_cni.conf.checker import Schema
+
 FORMAT = 1
+# Confs and results stand some levels deep in it: more than a net conf may have itself.
+DEEPEST = 2 * jsontext.DEEPEST
+
+TEXT: Schema = ("string",)
+TEXTS: Schema = ("list", TEXT, 0, None)
+DOCUMENT: Schema = ("map", ("any",))
+CONF: Schema = (
+    "object",
+    {"type": (True, ("format", "delegate-type")), "cniVersion": (True, TEXT)},
+    False,
+)
+ADDRESS: Schema = (
+    "object",
+    {"block": (True, ("format", "cidr")), "address": (True, ("format", "ip-address"))},
+    True,
+)
+NIC: Schema = (
+    "object",
+    {
+        "nic": (True, TEXT),
+        "ifname": (True, TEXT),
+        "confs": (True, ("list", CONF, 0, None)),
+        "addresses": (True, ("list", ADDRESS, 0, None)),
+        "result": (True, ("nullable", DOCUMENT)),
+    },
+    True,
+)
+# As for a net conf, the checker reads it: a planted or torn file must not surprise DEL.
+SCHEMA: Schema = (
+    "object",
+    {
+        "format": (True, ("integer", FORMAT, FORMAT)),
+        "network": (True, ("format", "network-name")),
+        "containerID": (True, TEXT),
+        "ifname": (True, TEXT),
+        "netns": (True, TEXT),
+        "netnsID": (True, ("list", ("integer", 0, None), 3, 3)),
+        "bootID": (True, TEXT),
+        "cniVersion": (True, ("enum", SUPPORTED)),
+        "pod": (True, TEXT),
+        "podUID": (True, TEXT),
+        "path": (True, TEXTS),
+        "cniArgs": (True, TEXT),
+        "maxParallel": (True, ("nullable", ("integer", 1, None))),
+        "complete": (True, ("boolean",)),
+        "nics": (True, ("list", NIC, 0, None)),
+    },
+    True,
+)
+
+
+class DamagedRecordError(Exception):
+    """A record that cannot be read; the message says which and why."""
 
 
 class NicRecord(Value):
@@ -25,7 +84,7 @@ class NicRecord(Value):
     ifname: str
     confs: tuple[dict[str, Any], ...]
     reservations: tuple[Reservation, ...] = ()
-    result: dict[str, Any] | None = None
+    result: Result | None = None
 
 
 class Record(Value):
@@ -75,8 +134,10 @@ class Record(Value):
                     "nic": nic.nic,
                     "ifname": nic.ifname,
                     "confs": list(nic.confs),
-                    "addresses": [[each.block, each.address] for each in nic.reservations],
-                    "result": nic.result,
+                    "addresses": [
+                        {"block": each.block, "address": each.address} for each in nic.reservations
+                    ],
+                    "result": nic.result and nic.result.to_document(NEWEST),
                 }
                 for nic in self.nics
             ],
@@ -85,36 +146,54 @@ class Record(Value):
 
 
 def read_record(content: bytes, path: str) -> Record:
-    """Read a record; CniError 6 for one that is damaged or of a later format."""
-    document = decode(content, path)
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise CniError(DECODE_FAILURE, f"{path} is not a record of format {FORMAT}")
+    """Read a record; DamagedRecordError for one that is no record of ours.
+
+    CniError 11 for one of a later format: the release that wrote it can undo it, this one must not
+    take it for damaged.
+    """
     try:
-        device, inode, cookie = document["netnsID"]
-        return Record(
-            network=document["network"],
-            container_id=document["containerID"],
-            ifname=document["ifname"],
-            netns=document["netns"],
-            netns_id=NetnsId(device=device, inode=inode, cookie=cookie),
-            boot_id=document["bootID"],
-            cni_version=document["cniVersion"],
-            pod=document["pod"],
-            pod_uid=document["podUID"],
-            path=tuple(document["path"]),
-            cni_args=document["cniArgs"],
-            max_parallel=document["maxParallel"],
-            complete=document["complete"],
-            nics=tuple(
-                NicRecord(
-                    nic=each["nic"],
-                    ifname=each["ifname"],
-                    confs=tuple(each["confs"]),
-                    reservations=tuple(Reservation(*pair) for pair in each["addresses"]),
-                    result=each["result"],
-                )
-                for each in document["nics"]
-            ),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise CniError(DECODE_FAILURE, f"{path} is damaged: {error!r}") from None
+        document = decode(content, path, DEEPEST)
+    except CniError as error:
+        raise DamagedRecordError(error.message) from None
+    number = document.get("format") if isinstance(document, dict) else None
+    if type(number) is int and number > FORMAT:
+        message = f"{path} was written by a later release of multinic-cni"
+        raise CniError(TRY_AGAIN, message, f"install that release again (ours is format {FORMAT})")
+    problems = check(document, SCHEMA)
+    if problems or not isinstance(document, dict):
+        raise DamagedRecordError(f"{path} is damaged: {problems[0]}")
+    try:
+        return _typed(document)
+    except CniError as error:
+        raise DamagedRecordError(f"{path} is damaged: {error.message}") from None
+
+
+def _typed(document: dict[str, Any]) -> Record:
+    device, inode, cookie = document["netnsID"]
+    return Record(
+        network=document["network"],
+        container_id=document["containerID"],
+        ifname=document["ifname"],
+        netns=document["netns"],
+        netns_id=NetnsId(device=device, inode=inode, cookie=cookie),
+        boot_id=document["bootID"],
+        cni_version=document["cniVersion"],
+        pod=document["pod"],
+        pod_uid=document["podUID"],
+        path=tuple(document["path"]),
+        cni_args=document["cniArgs"],
+        max_parallel=document["maxParallel"],
+        complete=document["complete"],
+        nics=tuple(
+            NicRecord(
+                nic=each["nic"],
+                ifname=each["ifname"],
+                confs=tuple(each["confs"]),
+                reservations=tuple(
+                    Reservation(pair["block"], pair["address"]) for pair in each["addresses"]
+                ),
+                result=None if each["result"] is None else read_result(each["result"], "result"),
+            )
+            for each in document["nics"]
+        ),
+    )

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.text import Text
 
 from multinic_cni.conf.models import NetConf
 from multinic_cni.conf.netconf import check_version, problems_in
@@ -88,6 +89,6 @@ def _print(found: dict[str, list[Problem]]) -> None:
     console = Console(highlight=False, soft_wrap=True, file=sys.stdout)
     for file, problems in found.items():
         if not problems:
-            console.print(f"{file}: [green]valid[/green]")
+            console.print(Text(f"{file}: ").append("valid", style="green"))
         for problem in problems:
             console.print(f"{file}: {problem}", markup=False)

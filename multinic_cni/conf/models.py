@@ -108,7 +108,9 @@ class MultiNicIpam(Block):
     type: Literal["multi-nic-ipam"]
     interfaceBlock: Bits = Field(0, description="bits of `subnet` that number the interface")
     hostBlock: Bits = Field(0, description="bits of `subnet` that number the node")
-    excludeCIDRs: list[CidrOrAddress] | None = Field(None, description="never given out")
+    excludeCIDRs: Annotated[list[CidrOrAddress], Field(max_length=1024)] | None = Field(
+        None, description="never given out"
+    )
     ranges: dict[str, Annotated[list[AddressRange], Field(min_length=1, max_length=64)]] | None = (
         Field(
             None,
@@ -167,8 +169,15 @@ class Plugin(OpenBlock):
     cniVersion: str | None = None
     name: str | None = Field(None, description="replaced by the network's")
     master: str | None = Field(None, description="replaced by the chosen NIC")
-    ipam: Document | None = None
+    ipam: DelegateIpam | None = None
     capabilities: dict[str, bool] | None = None
+    runtimeConfig: Document | None = None
+
+
+class Args(OpenBlock):
+    """The specification's `args`: what a pod asks for is in `cni`."""
+
+    cni: Document | None = None
 
 
 class AttachPolicy(Block):
@@ -203,10 +212,12 @@ class NetConf(OpenBlock):
     plugin: Plugin | Annotated[list[Plugin], Field(min_length=1, max_length=16)] = Field(
         description="the delegate, or a chain of them that is executed for each NIC"
     )
-    masterNets: list[Cidr] | None = Field(
+    masterNets: Annotated[list[Cidr], Field(max_length=256)] | None = Field(
         None, description="a NIC with an address in one is a candidate; their order is the NICs'"
     )
-    masters: list[NicPattern] | None = Field(None, description="names, altnames or globs of NICs")
+    masters: Annotated[list[NicPattern], Field(max_length=256)] | None = Field(
+        None, description="names, altnames or globs of NICs"
+    )
     attachPolicy: AttachPolicy | None = None
     subnet: CidrOrEmpty | Annotated[list[Cidr], Field(min_length=1, max_length=2)] | None = Field(
         None, description="the pods' addresses over all nodes; a list of one per family"
@@ -229,7 +240,7 @@ class NetConf(OpenBlock):
     logFile: AbsolutePath | None = None
     logLevel: Literal["debug", "info", "warning", "error"] = "info"
     dns: Dns | None = None
-    args: Document | None = None
+    args: Args | None = None
     capabilities: dict[str, bool] | None = None
     runtimeConfig: Document | None = Field(None, description="set by the runtime")
     prevResult: Document | None = Field(None, description="set by the runtime")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from multinic_cni.conf import table
 from multinic_cni.conf.checker import check
-from multinic_cni.conf.problems import nearest, to_error
+from multinic_cni.conf.problems import to_error
 from multinic_cni.conf.rules import rule_problems
 from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, INCOMPATIBLE_VERSION, CniError
 from multinic_cni.log import log
 from multinic_cni.values import Value
-from multinic_cni.versions import IMPLIED, SUPPORTED
+from multinic_cni.versions import IMPLIED, OLD, SUPPORTED
 from multinic_ipam.networks import Network
 
 TYPE_CHECKING = False
@@ -79,8 +79,9 @@ def read_net_conf(document: object, called_as: str) -> NetConf:
 
 
 def problems_in(document: dict[str, object]) -> list[Problem]:
-    """Return what the schema refuses, else what the rules across fields do."""
-    return check(document, table.NET_CONF) or rule_problems(document)
+    """Return what the schema refuses, and what the rules do where it refuses nothing."""
+    refused = check(document, table.NET_CONF)
+    return refused + rule_problems(document, {problem.key for problem in refused})
 
 
 def check_version(document: Mapping[str, object]) -> str:
@@ -89,19 +90,16 @@ def check_version(document: Mapping[str, object]) -> str:
     if version in SUPPORTED:
         return str(version)
     absent = "" if document.get("cniVersion") else " (which an absent cniVersion means)"
-    message = (
-        f"cniVersion {version!r}{absent} cannot describe several interfaces:"
-        f" use one of {', '.join(SUPPORTED)}"
-    )
+    old = " cannot describe several interfaces" if version in OLD else " is not supported"
+    message = f"cniVersion {version!r}{absent}{old}: use one of {', '.join(SUPPORTED)}"
     raise CniError(INCOMPATIBLE_VERSION, message)
 
 
 def _warn_of_unknown_keys(document: Mapping[str, object]) -> None:
     keys: Mapping[str, object] = table.NET_CONF[1]
     unknown = [key for key in document if key not in keys and not key.startswith("cni.dev/")]
-    for key in unknown:
-        near = nearest(key, keys)
-        log.warning(f"unknown key in the net conf: {key}", **({"nearest": near} if near else {}))
+    if unknown:
+        log.warning("unknown keys in the net conf", keys=",".join(unknown))
 
 
 def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:

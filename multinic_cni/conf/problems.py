@@ -10,12 +10,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+MOST_LISTED = 50  # a hostile conf must not fill a runtime's log
+
+
 class Problem(Value):
     """One mistake: the JSON path of the value, what is wrong, and the code it alone would give."""
 
     path: str
     message: str
     code: int = BAD_CONF
+
+    @property
+    def key(self) -> str:
+        """The top-level key that the problem lies in."""
+        return self.path.partition(".")[0].partition("[")[0]
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
@@ -49,7 +57,9 @@ def to_error(problems: Sequence[Problem]) -> CniError:
     """Make one error of all problems; code 2 only if nothing but unsupported fields is wrong."""
     codes = {problem.code for problem in problems}
     code = codes.pop() if len(codes) == 1 else BAD_CONF
-    listed = "; ".join(str(problem) for problem in problems)
+    listed = "; ".join(str(problem) for problem in problems[:MOST_LISTED])
+    if len(problems) > MOST_LISTED:
+        listed += f"; and {len(problems) - MOST_LISTED} more"
     return CniError(
         code,
         f"invalid net conf: {listed}",

@@ -5,6 +5,8 @@ Each rule takes a document that has passed the schema and yields its problems.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from multinic_cni.conf import formats
 from multinic_cni.conf.problems import Problem, join
 from multinic_cni.errors import UNSUPPORTED_FIELD
@@ -13,7 +15,7 @@ from multinic_ipam.pools import GeometryError, range_pool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
     from typing import Any
 
     Document = Mapping[str, Any]
@@ -21,21 +23,30 @@ if TYPE_CHECKING:
 OWN_TYPES = ("multinic-cni", "multi-nic")
 
 
-def rule_problems(document: Document) -> list[Problem]:
-    """Return every problem that the rules find."""
-    return [problem for rule in RULES for problem in rule(document)]
+def rule_problems(document: Document, refused: Container[str] = ()) -> list[Problem]:
+    """Return every problem of the rules whose keys the schema has not `refused` already."""
+    return [
+        problem
+        for rule, keys in RULES.items()
+        if not any(key in refused for key in keys)
+        for problem in rule(document)
+    ]
 
 
-def _not_in_this_release(document: Document) -> Iterator[Problem]:
-    """Words of the conf that are agreed but not built: refused, never ignored."""
-    strategy = (document.get("attachPolicy") or {}).get("strategy", "none")
+def _strategy(document: Document) -> Iterator[Problem]:
+    """Words that are agreed but not built are refused, never ignored."""
+    policy = document.get("attachPolicy") or {}
+    strategy = policy.get("strategy", "none")
     if strategy != "none":
         message = f"{strategy} is not in this release yet: use 'none'"
         yield Problem(path="attachPolicy.strategy", message=message, code=UNSUPPORTED_FIELD)
     for key in ("target", "class", "classes"):
-        if (document.get("attachPolicy") or {}).get(key) is not None:
+        if policy.get(key) is not None:
             message = "no strategy of this release uses it"
             yield Problem(path=f"attachPolicy.{key}", message=message, code=UNSUPPORTED_FIELD)
+
+
+def _not_in_this_release(document: Document) -> Iterator[Problem]:
     if document.get("routing"):
         message = "is not in this release yet"
         yield Problem(path="routing", message=message, code=UNSUPPORTED_FIELD)
@@ -60,15 +71,21 @@ def _delegates(document: Document) -> Iterator[Problem]:
             yield Problem(path=f"{path}.ipam", message=message)
 
 
-def _policy(document: Document) -> Iterator[Problem]:
+def _counts(document: Document) -> Iterator[Problem]:
     policy = document.get("attachPolicy") or {}
     most, least = policy.get("nics"), policy.get("minNics", 1)
     if most is not None and least > most:
         message = f"{least} is more than attachPolicy.nics, {most}"
         yield Problem(path="attachPolicy.minNics", message=message)
+
+
+def _rail_names(document: Document) -> Iterator[Problem]:
     if document.get("interfaceNames") == "rail" and not _masters(document):
         message = "rail numbers by the place in masterNets or masters: give one of them"
         yield Problem(path="interfaceNames", message=message)
+
+
+def _master_nets(document: Document) -> Iterator[Problem]:
     nets = [Network.parse(text) for text in document.get("masterNets") or []]
     for index, net in enumerate(nets):
         for other in nets[:index]:
@@ -79,6 +96,11 @@ def _policy(document: Document) -> Iterator[Problem]:
 
 def _addresses(document: Document) -> Iterator[Problem]:
     ipam = document.get("ipam") or {}
+    if ipam.get("type") == "multi-config":
+        for nic, arguments in ipam["args"].items():
+            if "type" in arguments:
+                path = join(join("ipam.args", nic), "type")
+                yield Problem(path=path, message="stands in ipam.ipam_type, for all masters")
     if ipam.get("type") != "multi-nic-ipam":
         return
     if document.get("subnet") and ipam.get("ranges"):
@@ -128,6 +150,7 @@ def _ranges(document: Document, ranges: Document) -> Iterator[Problem]:
     for master in document.get("masterNets") or []:
         if master not in ranges:
             yield Problem(path=join("ipam.ranges", master), message="is missing")
+    subnets: dict[str, Network] = {}
     for master, listed in ranges.items():
         if master not in masters and formats.cidr(master):
             message = "is neither a network nor an entry of masters"
@@ -135,20 +158,33 @@ def _ranges(document: Document, ranges: Document) -> Iterator[Problem]:
         for index, each in enumerate(listed):
             path = f"{join('ipam.ranges', master)}[{index}]"
             try:
-                subnet = Network.parse(each.get("subnet") or master)
+                subnet = subnets[path] = Network.parse(each.get("subnet") or master)
             except NetworkError:
                 message = f"is missing, and {master!r} is no network"
                 yield Problem(path=f"{path}.subnet", message=message)
                 continue
-            try:
-                range_pool(
-                    subnet,
-                    start=each.get("rangeStart"),
-                    end=each.get("rangeEnd"),
-                    gateway=each.get("gateway"),
-                )
-            except GeometryError as error:
-                yield Problem(path=path, message=str(error))
+            yield from _range(path, subnet, each)
+    yield from _overlaps(subnets)
+
+
+def _range(path: str, subnet: Network, each: Document) -> Iterator[Problem]:
+    try:
+        range_pool(
+            subnet,
+            start=each.get("rangeStart"),
+            end=each.get("rangeEnd"),
+            gateway=each.get("gateway"),
+        )
+    except GeometryError as error:
+        yield Problem(path=path, message=str(error))
+
+
+def _overlaps(subnets: Mapping[str, Network]) -> Iterator[Problem]:
+    """Two pools of one store must be the same block or disjoint."""
+    ordered = sorted(subnets.items(), key=lambda item: (item[1].version, item[1].first))
+    for (_, first), (path, second) in pairwise(ordered):
+        if first.overlaps(second) and first != second:
+            yield Problem(path=f"{path}.subnet", message=f"{second} overlaps {first}")
 
 
 def _masters(document: Document) -> list[str]:
@@ -156,4 +192,13 @@ def _masters(document: Document) -> list[str]:
     return [*(document.get("masterNets") or []), *(document.get("masters") or [])]
 
 
-RULES = (_not_in_this_release, _delegates, _policy, _addresses)
+# Each rule with the top-level keys that it reads.
+RULES: dict[Callable[[Document], Iterator[Problem]], tuple[str, ...]] = {
+    _strategy: ("attachPolicy",),
+    _not_in_this_release: ("routing", "attach"),
+    _delegates: ("plugin", "ipam"),
+    _counts: ("attachPolicy",),
+    _rail_names: ("interfaceNames", "masterNets", "masters"),
+    _master_nets: ("masterNets",),
+    _addresses: ("ipam", "subnet", "masterNets", "masters", "hosts"),
+}

@@ -5,22 +5,22 @@ from __future__ import annotations
 import time
 
 from multinic_cni import cancellation, host
-from multinic_cni.addressing import host_index, ipam_block, pools_of, uses_store
+from multinic_cni.addressing import ipam_block, uses_store
 from multinic_cni.attaching import attach
 from multinic_cni.attachments.claim import claim, key_of
 from multinic_cni.attachments.record import NicRecord, Record
 from multinic_cni.conf.netconf import read_net_conf
-from multinic_cni.conf.node import read_node
 from multinic_cni.delegates import chain_confs
 from multinic_cni.errors import BAD_ENVIRONMENT, NAME_TAKEN, TRY_AGAIN, CniError, io_failure
-from multinic_cni.leftovers import clear_leftover
+from multinic_cni.leftovers import clear_leftover, put_aside
 from multinic_cni.log import log
 from multinic_cni.merge import merge
 from multinic_cni.netns import PodNetns
-from multinic_cni.preparation import prepare, refuse_own_netns
+from multinic_cni.preparation import prepare, refuse_own_netns, wanted_pools
 from multinic_cni.removal import remove
 from multinic_cni.reservations import reserve
 from multinic_cni.result import Result
+from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,14 +41,16 @@ def add(call: Invocation, document: object) -> dict[str, object]:
     conf = read_net_conf(document, call.called_as)
     deadline = time.monotonic() + conf.timeout
     log.configure(file=conf.log_file, level=conf.log_level)
-    plan = prepare(call, conf, deadline)
     pod = _open_pod(call.netns)
     try:
         held = claim(conf.data_dir, conf.name, key_of(call.container_id, call.ifname), deadline)
         try:
-            held.let_children_inherit()
-            clear_leftover(held, plan)
+            readable = clear_leftover(held, call, conf, deadline)
+            # Only now: an earlier ADD may have moved a NIC into the pod.
+            plan = prepare(call, conf, deadline)
             _refuse_taken_names(pod, plan.names)
+            if not readable:
+                put_aside(held, conf.data_dir, Owner(call.container_id, call.ifname), deadline)
             result = _attach_or_roll_back(held, plan, pod)
         finally:
             held.close()
@@ -80,6 +82,7 @@ def _refuse_taken_names(pod: PodNetns, names: Sequence[str]) -> None:
 
 def _attach_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Result:
     record = _record_intent(held, plan, pod)
+    held.let_children_inherit()
     started = record
     try:
         outcomes = attach(record, plan.delegation, plan.deadline)
@@ -104,13 +107,13 @@ def _record_intent(held: Claim, plan: Plan, pod: PodNetns) -> Record:
     conf = plan.conf
     if not uses_store(conf):
         return write([[] for _ in plan.choices])
-    index = host_index(conf, read_node(), host.name())
-    node = [(version, number) for nic in plan.nics for version, number, _ in nic.addresses]
-    wanted = [(choice.nic.name, pools_of(conf, choice, index, node)) for choice in plan.choices]
+    wanted = wanted_pools(conf, plan.choices, plan.nics)
     try:
         return reserve(conf.data_dir, plan.deadline, wanted, write)
     except CniError:
-        held.forget()
+        written = held.read()
+        if written is not None:
+            _roll_back(held, _nothing_started(written), plan)
         raise
 
 
@@ -149,25 +152,29 @@ def _started(record: Record, outcomes: Sequence[Attached]) -> Record:
     )
 
 
+def _nothing_started(record: Record) -> Record:
+    return record.but(nics=tuple(nic.but(confs=()) for nic in record.nics))
+
+
 def _raise_first_error(outcomes: Sequence[Attached]) -> None:
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     for error in errors:
         log.error(error.message)
-    if errors:
-        raise errors[0]
     if cancellation.cancelled():
         raise CniError(TRY_AGAIN, "the runtime called the plugin off")
+    if errors:
+        raise errors[0]
 
 
 def _merged(plan: Plan, outcomes: Sequence[Attached], pod: PodNetns) -> Result:
     links = {link.name: link for link in pod.netlink.links()}
-    parts = [(outcome.nic.ifname, outcome.result or Result()) for outcome in outcomes]
+    parts = [(outcome.nic.ifname, outcome.nic.result or Result()) for outcome in outcomes]
     return merge(plan.previous, parts, plan.call.netns, links, plan.conf.dns)
 
 
 def _roll_back(held: Claim, started: Record, plan: Plan) -> None:
     """Undo what was started. What cannot be undone stays recorded, for DEL to try again."""
-    cancellation.forget()
+    cancellation.ignore_from_now_on()
     log.info("rolling back")
     try:
         errors = remove(

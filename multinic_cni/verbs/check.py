@@ -7,6 +7,7 @@ from _socket import AF_INET, AF_INET6
 
 from multinic_cni import attaching
 from multinic_cni.attachments.claim import claim_existing, key_of
+from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.errors import (
     BAD_CONF,
@@ -20,18 +21,18 @@ from multinic_cni.log import log
 from multinic_cni.preparation import delegation_for, refuse_own_netns
 from multinic_cni.removal import pod_of
 from multinic_cni.reservations import with_store
-from multinic_cni.result import read_result
-from multinic_cni.versions import NEWEST, at_least
+from multinic_cni.result import Result, read_result
+from multinic_cni.versions import at_least
 from multinic_ipam.networks import Network, NetworkError, split_cidr
-from multinic_ipam.store import Owner
+from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import NicRecord, Record
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.invocation import Invocation
     from multinic_cni.netns import PodNetns
-    from multinic_cni.result import Result
 
 
 def check(call: Invocation, document: object) -> None:
@@ -57,11 +58,13 @@ def _check(call: Invocation, conf: NetConf, previous: Result, deadline: float) -
     key = key_of(call.container_id, call.ifname)
     held = claim_existing(conf.data_dir, conf.name, key, deadline)
     try:
-        record = held.read() if held else None
+        record = _readable(held) if held else None
         if held is None or record is None or not record.complete:
             return [_finding(f"network {conf.name} has no complete attachment {key} on this node")]
         pod = pod_of(record, call.netns)
         if pod is None or pod.path != call.netns:
+            if pod is not None:
+                pod.close()
             return [_finding(f"CNI_NETNS {call.netns} is not the netns that ADD was given")]
         held.let_children_inherit()
         try:
@@ -72,12 +75,20 @@ def _check(call: Invocation, conf: NetConf, previous: Result, deadline: float) -
             ]
         finally:
             pod.close()
-        slices = [nic.but(result=_slice(nic, previous, call.netns)) for nic in record.nics]
-        delegates = attaching.check(slices, delegation_for(call), deadline)
+        slices = tuple(nic.but(result=_slice(nic, previous, call.netns)) for nic in record.nics)
+        delegates = attaching.check(record.but(nics=slices), delegation_for(call), deadline)
         return [*(_finding(text) for text in findings), *delegates]
     finally:
         if held:
             held.close()
+
+
+def _readable(held: Claim) -> Record | None:
+    try:
+        return held.read()
+    except DamagedRecordError as error:
+        log.error(str(error))
+        return None
 
 
 def _finding(text: str) -> CniError:
@@ -105,7 +116,7 @@ def _missing_in_result(record: Record, previous: Result, netns: set[str]) -> lis
         *(
             f"prevResult lacks address {ip.address} of {nic.ifname}"
             for nic in record.nics
-            for ip in read_result(nic.result, "the record").ips
+            for ip in _result_of(nic).ips
             if ip.address not in addresses
         ),
     ]
@@ -126,7 +137,7 @@ def _missing_in_pod(record: Record, pod: PodNetns) -> list[str]:
         if link is None:
             findings.append(f"interface {nic.ifname} (NIC {nic.nic}) is not in the pod")
             continue
-        result = read_result(nic.result, "the record")
+        result = _result_of(nic)
         findings += [
             f"address {ip.address} is not on {nic.ifname}"
             for ip in result.ips
@@ -148,20 +159,23 @@ def _has_route(destination: str, routes: set[tuple[int, int, int]]) -> bool:
     return (network.version, network.first, network.length) in routes
 
 
-def _slice(nic: NicRecord, previous: Result, netns: str) -> dict[str, object]:
+def _result_of(nic: NicRecord) -> Result:
+    return nic.result or Result()
+
+
+def _slice(nic: NicRecord, previous: Result, netns: str) -> Result:
     """Return the part of prevResult that a NIC's delegates made, with the indexes they gave.
 
     A whole merged prevResult would make each of them look for the others' addresses. Routes that
     the runtime has removed since are not looked for.
     """
-    own = read_result(nic.result, "the record")
+    own = _result_of(nic)
     current = {each.name: each for each in previous.interfaces if each.sandbox in {"", netns}}
     kept = {str(route.get("dst")) for route in previous.routes}
-    sliced = own.but(
+    return own.but(
         interfaces=tuple(
             each.but(mac=current[each.name].mac or each.mac) if each.name in current else each
             for each in own.interfaces
         ),
         routes=tuple(route for route in own.routes if str(route.get("dst")) in kept),
     )
-    return sliced.to_document(NEWEST)

@@ -10,18 +10,21 @@ import os
 import time
 
 from multinic_cni.attachments.claim import claim_existing, key_of
+from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.conf import table
 from multinic_cni.conf.formats import absolute_path, network_name
 from multinic_cni.delegation import delegate_environment
 from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, CniError, io_failure, join_errors
-from multinic_cni.leftovers import readable_record
-from multinic_cni.log import log
+from multinic_cni.leftovers import put_aside
+from multinic_cni.log import LEVELS, log
 from multinic_cni.removal import remove
-from multinic_ipam.store import Owner
+from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from multinic_cni.invocation import Invocation
+
+LONGEST_TIMEOUT = 3600
 
 
 def delete(call: Invocation, document: object) -> None:
@@ -32,7 +35,8 @@ def delete(call: Invocation, document: object) -> None:
     problem = network_name(network) if isinstance(network, str) else "is missing"
     if not isinstance(network, str) or problem:
         raise CniError(BAD_CONF, f"name: {problem}")
-    log.configure(file=_path(document, "logFile"), level="info")
+    level = document.get("logLevel")
+    log.configure(file=_path(document, "logFile"), level=level if level in LEVELS else "info")
     data_dir = _path(document, "dataDir") or str(table.NET_CONF_DEFAULTS["dataDir"])
     deadline = time.monotonic() + _timeout(document)
     try:
@@ -47,8 +51,12 @@ def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> N
         log.info("nothing to delete")
         return
     try:
-        owner = Owner(call.container_id, call.ifname)
-        record = readable_record(held, data_dir, owner, deadline)
+        try:
+            record = held.read()
+        except DamagedRecordError as error:
+            log.error(str(error))
+            put_aside(held, data_dir, Owner(call.container_id, call.ifname), deadline)
+            return
         if record is None:
             return
         errors = remove(
@@ -72,7 +80,8 @@ def _path(document: dict[str, object], key: str) -> str:
     return value if isinstance(value, str) and not absolute_path(value) else ""
 
 
-def _timeout(document: dict[str, object]) -> float:
+def _timeout(document: dict[str, object]) -> int:
     value = document.get("timeout")
-    usable = type(value) is int and value > 0
-    return float(value if usable else table.NET_CONF_DEFAULTS["timeout"])  # type: ignore[arg-type]
+    default = table.NET_CONF_DEFAULTS["timeout"]
+    usable = value if type(value) is int and 1 <= value <= LONGEST_TIMEOUT else default
+    return usable if type(usable) is int else 0

@@ -14,25 +14,26 @@ from multinic_cni.attachments.claim import (
     networks,
     peek,
 )
+from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.delegates import chain_confs
-from multinic_cni.delegation import Call, Delegation, ask, delegate_environment, spoken_versions
+from multinic_cni.delegation import (
+    ask_if_supported,
+    delegate_environment,
+    delegation_without_pod,
+)
 from multinic_cni.errors import INCOMPATIBLE_VERSION, CniError, io_failure, join_errors
 from multinic_cni.execution import drive
-from multinic_cni.leftovers import readable_record
+from multinic_cni.leftovers import put_aside
 from multinic_cni.log import log
 from multinic_cni.removal import remove
 from multinic_cni.reservations import with_store
 from multinic_cni.versions import at_least
-from multinic_ipam.store import Owner
+from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from multinic_cni.conf.netconf import NetConf
-    from multinic_cni.execution import Task
     from multinic_cni.invocation import Invocation
     from multinic_ipam.store import Store
 
@@ -53,12 +54,14 @@ def gc(call: Invocation, document: object) -> None:
     log.configure(file=conf.log_file, level=conf.log_level)
     valid = frozenset(conf.valid_attachments)
     deadline = time.monotonic() + conf.timeout
-    try:
-        errors = _clear_stale(call, conf, valid, deadline)
-        with_store(conf.data_dir, deadline, lambda store: _release_orphans(store, conf, valid))
-        errors += _forward(call, conf, valid, deadline)
-    except OSError as error:
-        raise io_failure("collect garbage", error) from error
+    errors = _clear_stale(call, conf, valid, deadline)
+    for phase in (_release_orphans, _forward):
+        try:
+            errors += phase(call, conf, valid, deadline)
+        except CniError as error:
+            errors.append(error)
+        except OSError as error:
+            errors.append(io_failure("collect garbage", error))
     if errors:
         raise join_errors(errors)
 
@@ -73,6 +76,8 @@ def _clear_stale(call: Invocation, conf: NetConf, valid: Valid, deadline: float)
             errors += _clear(call, conf, key, Owner(container_id, ifname), deadline)
         except CniError as error:
             errors.append(error)
+        except OSError as error:
+            errors.append(io_failure(f"clear attachment {key}", error))
     return errors
 
 
@@ -84,7 +89,12 @@ def _clear(
         log.info("attachment is busy, left alone", attachment=key)
         return []
     try:
-        record = readable_record(held, conf.data_dir, owner, deadline)
+        try:
+            record = held.read()
+        except DamagedRecordError as error:
+            log.error(str(error))
+            put_aside(held, conf.data_dir, owner, deadline)
+            return []
         if record is None:
             return []
         log.info("clearing stale attachment", attachment=key, pod=record.pod)
@@ -101,23 +111,28 @@ def _clear(
         held.close()
 
 
-def _release_orphans(store: Store, conf: NetConf, valid: Valid) -> None:
+def _release_orphans(
+    _call: Invocation, conf: NetConf, valid: Valid, deadline: float
+) -> list[CniError]:
     """Release reservations that no record names.
 
     The store's lock is held: every ADD writes its record before its address files, under it.
     """
     known = networks(conf.data_dir)
-    for reservation, owner in list(store.reservations()):
-        if owner is None:
-            log.error("address file is damaged", address=reservation.address)
-            continue
-        if (owner.container_id, owner.ifname) in valid:
-            continue
-        key = key_of(owner.container_id, owner.ifname)
-        if any(has_record(conf.data_dir, network, key) for network in known):
-            continue
-        log.warning("releasing an address without an owner", address=reservation.address)
-        store.release([reservation], owner)
+
+    def work(store: Store) -> None:
+        for reservation, owner in list(store.reservations()):
+            if owner is None:
+                log.error("address file is damaged", address=reservation.address)
+                continue
+            key = key_of(owner.container_id, owner.ifname)
+            recorded = any(has_record(conf.data_dir, network, key) for network in known)
+            if not recorded and (owner.container_id, owner.ifname) not in valid:
+                log.warning("releasing an address without an owner", address=reservation.address)
+                store.release([reservation], owner)
+
+    with_store(conf.data_dir, deadline, work)
+    return []
 
 
 def _forward(call: Invocation, conf: NetConf, valid: Valid, deadline: float) -> list[CniError]:
@@ -127,36 +142,20 @@ def _forward(call: Invocation, conf: NetConf, valid: Valid, deadline: float) -> 
         for container_id, ifname in sorted(valid)
         for inner in _inner_names(conf, container_id, ifname)
     ]
-    delegation = Delegation(
-        container_id="",
-        netns="",
-        path=call.path,
-        cni_args="",
-        environment=delegate_environment(os.environ),
-    )
-    tasks = []
-    for template in chain_confs(conf, None, ipam_without_nic(conf)):
-        sent = {
-            **template,
-            "cni.dev/valid-attachments": expanded,
-            "cni.dev/attachments": expanded,
-        }
-        tasks.append(_forward_to(delegation, sent))
-    return [error for error in drive(tasks, deadline) if error is not None]
+    lists = {"cni.dev/valid-attachments": expanded, "cni.dev/attachments": expanded}
+    delegation = delegation_without_pod(call.path)
+    tasks = [
+        ask_if_supported(delegation, "GC", {**template, **lists})
+        for template in chain_confs(conf, None, ipam_without_nic(conf))
+    ]
+    errors = drive(tasks, deadline, conf.max_parallel)
+    return [error for error in errors if error is not None]
 
 
 def _inner_names(conf: NetConf, container_id: str, ifname: str) -> list[str]:
     try:
         record = peek(conf.data_dir, conf.name, key_of(container_id, ifname))
-    except (CniError, ValueError) as error:
+    except (CniError, DamagedRecordError, OSError, ValueError) as error:
         log.error(f"valid attachment {container_id} {ifname}: {error}")
         record = None
     return [nic.ifname for nic in record.nics] if record else [ifname]
-
-
-def _forward_to(delegation: Delegation, conf: Mapping[str, Any]) -> Task[CniError | None]:
-    versions = yield from spoken_versions(delegation, conf["type"])
-    if "1.1.0" not in versions:
-        return None
-    answer = yield from ask(delegation, Call(command="GC", conf=conf, nic="", ifname=""))
-    return answer.error

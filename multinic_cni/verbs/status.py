@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from multinic_cni import host
-from multinic_cni.addressing import host_index, ipam_without_nic, pools_of, uses_store
+from multinic_cni.addressing import ipam_without_nic, uses_store
 from multinic_cni.conf.netconf import read_net_conf
-from multinic_cni.conf.node import read_node
 from multinic_cni.delegates import chain_confs, executables
-from multinic_cni.delegation import (
-    Call,
-    Delegation,
-    ask,
-    delegate_environment,
-    not_found,
-    spoken_versions,
-)
+from multinic_cni.delegation import ask_if_supported, delegation_without_pod, not_found
 from multinic_cni.errors import (
     INCOMPATIBLE_VERSION,
     LIMITED_CONNECTIVITY,
     NOT_AVAILABLE,
     CniError,
-    io_failure,
 )
 from multinic_cni.execution import drive
 from multinic_cni.log import log
 from multinic_cni.plan import admin_of
-from multinic_cni.reservations import with_store
+from multinic_cni.preparation import wanted_pools
+from multinic_cni.reservations import choose_all, with_store
 from multinic_cni.versions import at_least
 from multinic_selectors.selection import SelectionError, Wish, select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from multinic_cni.conf.netconf import NetConf
-    from multinic_cni.execution import Task
     from multinic_cni.invocation import Invocation
     from multinic_selectors.selection import Choice
 
@@ -59,58 +48,35 @@ def status(call: Invocation, document: object) -> None:
 
 
 def _problems(call: Invocation, conf: NetConf, deadline: float) -> list[CniError]:
-    errors: list[CniError] = []
-    try:
-        nics = host.nics()
-        choices = select(nics, admin_of(conf), Wish()).chosen
-        node = [(version, number) for nic in nics for version, number, _ in nic.addresses]
-        errors += _store_problems(conf, choices, node, deadline)
-    except SelectionError as error:
-        # Existing pods have lost NICs too.
-        return [CniError(LIMITED_CONNECTIVITY, str(error))]
-    except CniError as error:
-        return [error]
-    delegation = Delegation(
-        container_id="",
-        netns="",
-        path=call.path,
-        cni_args="",
-        environment=delegate_environment(os.environ),
-    )
-    confs = chain_confs(conf, choices[0].nic.name, ipam_without_nic(conf))
+    choices, errors = _choices(conf)
+    errors += _store_problems(conf, choices, deadline)
+    delegation = delegation_without_pod(call.path)
+    nic = choices[0].nic.name if choices else None
+    confs = chain_confs(conf, nic, ipam_without_nic(conf))
     missing = [kind for kind in executables(confs) if delegation.find(kind) is None]
     errors += [not_found(kind, call.path) for kind in missing]
-    tasks = [_ask(delegation, each) for each in confs if each["type"] not in missing]
-    return errors + [error for error in drive(tasks, deadline) if error is not None]
+    present = [each for each in confs if each["type"] not in missing]
+    tasks = [ask_if_supported(delegation, "STATUS", each) for each in present]
+    answers = drive(tasks, deadline, conf.max_parallel)
+    return errors + [error for error in answers if error is not None]
 
 
-def _store_problems(
-    conf: NetConf, choices: Sequence[Choice], node: list[tuple[int, int]], deadline: float
-) -> list[CniError]:
+def _choices(conf: NetConf) -> tuple[Sequence[Choice], list[CniError]]:
+    try:
+        return select(host.nics(), admin_of(conf), Wish()).chosen, []
+    except SelectionError as error:
+        return [], [CniError(LIMITED_CONNECTIVITY, str(error))]  # pods have lost NICs too
+    except CniError as error:
+        return [], [error]
+
+
+def _store_problems(conf: NetConf, choices: Sequence[Choice], deadline: float) -> list[CniError]:
     """Lock and write the store, and choose an address for each NIC without reserving it."""
     try:
-        families = []
+        with_store(conf.data_dir, deadline, lambda store: store.prove_writable())
         if uses_store(conf):
-            index = host_index(conf, read_node(), host.name())
-            families = [
-                pools for choice in choices for pools in pools_of(conf, choice, index, node)
-            ]
-        with_store(conf.data_dir, deadline, lambda store: store.prove_usable(families))
+            wanted = wanted_pools(conf, choices, host.nics())
+            with_store(conf.data_dir, deadline, lambda store: choose_all(store, wanted))
     except CniError as error:
         return [error]
-    except OSError as error:
-        return [io_failure("use the data directory", error)]
     return []
-
-
-def _ask(delegation: Delegation, conf: Mapping[str, Any]) -> Task[CniError | None]:
-    """Ask a delegate; one that does not know STATUS is not unhealthy."""
-    versions = yield from spoken_versions(delegation, conf["type"])
-    if "1.1.0" not in versions:
-        return None
-    answer = yield from ask(delegation, Call(command="STATUS", conf=conf, nic="", ifname=""))
-    error = answer.error
-    if error is None or error.code in {NOT_AVAILABLE, LIMITED_CONNECTIVITY}:
-        return error
-    unsupported = "unknown CNI_COMMAND" in error.message or error.code == INCOMPATIBLE_VERSION
-    return None if unsupported else error

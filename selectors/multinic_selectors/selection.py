@@ -111,21 +111,31 @@ def select(nics: Sequence[Nic], admin: Admin, wish: Wish) -> Selection:
             candidates.append(Choice(nic, _place(nic, admin)))
     candidates.sort(key=lambda choice: _net_place(choice.nic, admin))  # stable: then by name
     _check_wish(candidates, wish)
-    chosen, unhealthy = [], []
-    for choice in candidates:
-        if wish.masters and not any(_is_named(choice.nic, master) for master in wish.masters):
-            refused.append((choice.nic.name, "the pod asks for other masters"))
+    asked = [choice for choice in candidates if _is_asked_for(choice.nic, wish)]
+    refused += [
+        (choice.nic.name, "the pod asks for other masters")
+        for choice in candidates
+        if choice not in asked
+    ]
+    limits = [limit for limit in (admin.nics, wish.nics) if limit is not None]
+    chosen: list[Choice] = []
+    unhealthy: list[tuple[str, str]] = []
+    for choice in asked:
+        if len(chosen) in limits:
+            refused.append((choice.nic.name, f"{len(chosen)} NICs are enough"))
         elif _is_unhealthy(choice.nic, admin):
             unhealthy.append((choice.nic.name, choice.nic.trouble))
         else:
             chosen.append(choice)
-    limit = min((n for n in (admin.nics, wish.nics) if n is not None), default=len(chosen))
-    refused += [(choice.nic.name, f"{limit} NICs are enough") for choice in chosen[limit:]]
-    chosen = chosen[:limit]
-    needed = min(admin.min_nics, wish.nics or admin.min_nics)
+    # A pod that asks for less than the admin's least gets what it asks for.
+    needed = max(1, min([admin.min_nics, *limits, *([len(asked)] if wish.masters else [])]))
     if len(chosen) < needed:
         raise SelectionError(_too_few(chosen, needed, [*unhealthy, *refused]))
     return Selection(chosen, refused, unhealthy)
+
+
+def _is_asked_for(nic: Nic, wish: Wish) -> bool:
+    return not wish.masters or any(_is_named(nic, master) for master in wish.masters)
 
 
 def _why_no_candidate(nic: Nic, admin: Admin) -> str:
