@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multinic_cni.errors import BAD_CONF, NO_ADDRESS, CniError
-from multinic_ipam.networks import BITS, Network, format_address, parse_address
+from multinic_ipam.networks import BITS, Network, format_address, parse_address, split_cidr
 from multinic_ipam.pools import GeometryError, Pool, host_pool, range_pool
 
 TYPE_CHECKING = False
@@ -86,7 +86,8 @@ def ipam_block(
     """Return the ipam block of a NIC's first delegate; None to leave the template's own."""
     kind = conf.ipam.get("type")
     if kind == OWN:
-        return _static([_chosen(reservation, pool) for reservation, pool in addresses], conf.ipam)
+        chosen = [_chosen(reservation, pool) for reservation, pool in addresses]
+        return _static(chosen, conf.ipam)
     if kind == "host-device-ipam":
         return _static(_own_addresses(nic), conf.ipam)
     if kind == "multi-config":
@@ -180,9 +181,37 @@ def _own_addresses(nic: Nic) -> list[dict[str, str]]:
 
 
 def _static(addresses: list[dict[str, str]], ipam: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a block for the static plugin, with the routes that this interface can have.
+
+    A gateway is on one NIC's link: on the others the kernel would call it unreachable.
+    """
     block: dict[str, Any] = {"type": "static", "addresses": addresses}
-    block.update({key: ipam[key] for key in ("routes", "dns") if ipam.get(key)})
+    links = [Network.around(*split_cidr(each["address"])) for each in addresses]
+    routes = [_with_gateway(route, addresses) for route in ipam.get("routes") or ()]
+    reachable = [
+        route
+        for route in routes
+        if "gw" not in route or any(link.holds(*parse_address(route["gw"])) for link in links)
+    ]
+    if reachable:
+        block["routes"] = reachable
+    if ipam.get("dns"):
+        block["dns"] = ipam["dns"]
     return block
+
+
+def _with_gateway(
+    route: Mapping[str, Any], addresses: Sequence[Mapping[str, str]]
+) -> dict[str, Any]:
+    """Say the gateway that a route without one gets: that of the address.
+
+    Else the main plugins add the route with it, return it without, and their CHECK misses it.
+    """
+    route = {key: value for key, value in route.items() if value is not None}
+    family = ":" in route["dst"]
+    gateways = [each["gateway"] for each in addresses if "gateway" in each]
+    own = [gateway for gateway in gateways if (":" in gateway) == family]
+    return {"gw": own[0], **route} if own else route
 
 
 def _per_master(nic: Nic, ipam: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from multinic_cni.answers import Call
 from multinic_cni.delegates import (
     FORGETS_IPAM_WITHOUT_NETNS,
     STATELESS_IPAM,
     ipam_type,
     limit_at_once,
 )
-from multinic_cni.delegation import Call, ask
+from multinic_cni.delegation import ask
 from multinic_cni.errors import DELEGATE_FAILED, CniError
 from multinic_cni.execution import drive
 from multinic_cni.log import log
@@ -17,8 +18,9 @@ from multinic_cni.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from multinic_cni.answers import Answer
     from multinic_cni.attachments.record import NicRecord, Record
-    from multinic_cni.delegation import Answer, Delegation
+    from multinic_cni.delegation import Delegation
     from multinic_cni.execution import Task
 
 

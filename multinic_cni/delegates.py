@@ -40,6 +40,9 @@ LEAVE_NOTHING = frozenset(
     {"macvlan", "ipvlan", "vlan", "host-device", "loopback", "dummy", "tuning", "sbr", "vrf"}
 )
 
+# Types that make a link in the pod which has their own name as its kind.
+MAKE_A_LINK = frozenset({"macvlan", "ipvlan", "vlan"})
+
 # IPAM types that keep nothing outside the pod: nothing leaks if their DEL cannot be executed.
 STATELESS_IPAM = frozenset({"", "static"})
 

@@ -1,15 +1,14 @@
-"""Execute one delegate and understand its answer (specification, section 4)."""
+"""Find and execute one delegate, in the version that it speaks (specification, section 4)."""
 
 from __future__ import annotations
 
 import os
 
+from multinic_cni.answers import Answer, Call, understand
 from multinic_cni.conf.formats import delegate_type
 from multinic_cni.errors import (
     DELEGATE_FAILED,
     INCOMPATIBLE_VERSION,
-    RESERVED,
-    UNKNOWN_CONTAINER,
     CniError,
 )
 from multinic_cni.jsontext import decode, encode
@@ -24,9 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from multinic_cni.process import Outcome
-    from multinic_cni.result import Result
 
-QUOTED_OUTPUT = 300
 UNKNOWN_COMMAND = "unknown CNI_COMMAND"  # the official plugins' words
 LIBRARY_PATH = "LD_LIBRARY_PATH"
 FORMER_LIBRARY_PATH = "LD_LIBRARY_PATH_ORIG"
@@ -54,33 +51,6 @@ class Delegation(Value):
             if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
                 return candidate
         return None
-
-
-class Call(Value):
-    """One delegate's call for one NIC; its answer's errors name both.
-
-    `previous` becomes prevResult, in whatever version the conf is sent.
-    """
-
-    command: str
-    conf: dict[str, Any]
-    nic: str = ""
-    ifname: str = ""
-    previous: Result | None = None
-
-    @property
-    def who(self) -> str:
-        on_nic = f" on NIC {self.nic}" if self.nic else ""
-        named = f" ({self.ifname})" if self.ifname else ""
-        return f"delegate {self.conf['type']}{on_nic}{named}"
-
-
-class Answer(Value):
-    """What a delegate answered: its result document or its error, and the conf that it accepted."""
-
-    conf: dict[str, Any]
-    result: object = None
-    error: CniError | None = None
 
 
 def delegation_without_pod(path: tuple[str, ...]) -> Delegation:
@@ -192,98 +162,7 @@ def _execute(
     )
     outcome = yield command
     log.debug(f"{call.who} {call.command}", status=outcome.exit_status, failure=outcome.failure)
-    return _understand(call, command, outcome)
-
-
-def _understand(call: Call, command: Command, outcome: Outcome) -> Answer:
-    code, problem, details = _problem(outcome)
-    result: object = None
-    if not problem and call.command == "ADD":
-        try:
-            result = decode(outcome.stdout, "its result")
-        except CniError as error:
-            problem = f"ended well, but {error.message}" + _quoted(
-                outcome.stdout.decode("utf-8", "replace")
-            )
-        else:
-            code, problem, details = _disguised_error(result)
-    if not problem:
-        return Answer(conf=call.conf, result=result)
-    repeat = f"repeat it with: {command_line(command)}"
-    failure = CniError(
-        code,
-        f"{call.who} {call.command} {problem}",
-        f"{details}; {repeat}" if details else repeat,
-    )
-    return Answer(conf=call.conf, error=failure)
-
-
-def _problem(outcome: Outcome) -> tuple[int, str, str]:
-    """Return (code, what went wrong, details); nothing wrong is an empty text."""
-    if outcome.failure:
-        return DELEGATE_FAILED, outcome.failure, ""
-    if outcome.signal:
-        return (
-            DELEGATE_FAILED,
-            f"was killed by signal {outcome.signal}" + _quoted(outcome.stderr),
-            "",
-        )
-    if outcome.exit_status == 0:
-        return DELEGATE_FAILED, "", ""
-    status = f"failed with exit status {outcome.exit_status}"
-    if not outcome.stdout.strip():
-        return DELEGATE_FAILED, f"{status} and printed no error" + _quoted(outcome.stderr), ""
-    try:
-        document = decode(outcome.stdout, "its error")
-    except CniError as error:
-        printed = _quoted(outcome.stdout.decode("utf-8", "replace"))
-        return DELEGATE_FAILED, f"{status}, and {error.message}{printed}", ""
-    if not isinstance(document, dict) or not isinstance(document.get("msg"), str):
-        return DELEGATE_FAILED, f"{status}, and its error has no msg", ""
-    return _error_of(document)
-
-
-def _disguised_error(result: object) -> tuple[int, str, str]:
-    """Find an error document that came with exit status 0: careless plugins do that."""
-    match result:
-        case dict() if isinstance(result.get("msg"), str) and result.get("code"):
-            return _error_of(result)
-        case dict() | None:
-            return DELEGATE_FAILED, "", ""
-        case _:
-            return DELEGATE_FAILED, "ended well, but its result is no object", ""
-
-
-def _error_of(document: Mapping[str, Any]) -> tuple[int, str, str]:
-    """Keep a delegate's own words, and its code where the specification reserves it.
-
-    Code 3 would tell the runtime that no DEL is needed; that is not the delegate's to say.
-    """
-    details = document.get("details")
-    code = document.get("code")
-    if type(code) is not int or code not in RESERVED or code == UNKNOWN_CONTAINER:
-        code = DELEGATE_FAILED
-    return code, f"failed: {document['msg']}", details if isinstance(details, str) else ""
-
-
-def _quoted(output: str) -> str:
-    text = " ".join(output.split())
-    return f": {text[:QUOTED_OUTPUT]}" if text else ""
-
-
-def command_line(command: Command) -> str:
-    """Return a command as a shell would take it."""
-    shown = [
-        f"{name}={_shell_quoted(value)}"
-        for name, value in command.environment.items()
-        if name.startswith("CNI_")
-    ]
-    conf = _shell_quoted(command.stdin.decode())
-    return " ".join(["printf %s", conf, "|", *shown, _shell_quoted(command.executable)])
-
-
-def _shell_quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
+    return understand(call, command, outcome)
 
 
 def delegate_environment(environment: Mapping[str, str]) -> dict[str, str]:

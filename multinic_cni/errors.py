@@ -49,7 +49,8 @@ class CniError(Exception):
 
 def io_failure(doing: str, error: OSError) -> CniError:
     """Word a failed system call: what was being done, on which file, and the kernel's reason."""
-    where = f" {error.filename}" if error.filename else ""
+    # Python gives a descriptor's number as the name where it was given one.
+    where = f" {error.filename}" if isinstance(error.filename, str) else ""
     reason = error.strerror or type(error).__name__
     return CniError(IO_FAILURE, f"cannot {doing}: {reason}{where}")
 

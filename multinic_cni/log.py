@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 LEVELS = ("debug", "info", "warning", "error")
 LONGEST_LINE = 4096  # PIPE_BUF: what a pipe that polls as writable takes without blocking
-CONTROL_CHARACTERS = dict.fromkeys((*range(32), 127), " ")
+CONTROL_CHARACTERS = dict.fromkeys((*range(32), *range(127, 160)), " ")
 
 
 class Log:
@@ -67,7 +67,10 @@ class Log:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            write_to_stderr(f"multinic-cni warning: no log to {self._file}: {error}".encode())
+            text = (
+                f"multinic-cni warning [{self._call}] cannot log to {self._file}: {error.strerror}"
+            )
+            write_to_stderr(text.encode("utf-8", "backslashreplace"))
             self._file = ""
 
 

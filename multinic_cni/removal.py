@@ -6,7 +6,7 @@ from errno import EINVAL, ENOENT, ENOTDIR
 
 from multinic_cni import host
 from multinic_cni.attaching import detach
-from multinic_cni.delegates import LEAVE_NOTHING
+from multinic_cni.delegates import LEAVE_NOTHING, MAKE_A_LINK
 from multinic_cni.delegation import Delegation
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from multinic_cni.attaching import Detached
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
+    from multinic_cni.netlink import Link
 
 # The path has gone, or is the plain file that was below the mount (EINVAL).
 GONE = frozenset({ENOENT, ENOTDIR, EINVAL})
@@ -95,12 +96,37 @@ def _worth_a_retry(outcomes: list[Detached], pod: PodNetns | None) -> list[CniEr
     That is a link in the pod, an IPAM's address, or what a delegate keeps on the node. Others are
     history: the NIC has vanished and its children with it, or the netns is gone.
     """
-    left = {link.name for link in pod.netlink.links()} if pod else set[str]()
+    failed = [outcome for outcome in outcomes if outcome.errors]
+    links = {link.name: link for link in pod.netlink.links()} if pod and failed else {}
+    left = {outcome.nic.ifname for outcome in failed if outcome.nic.ifname in links}
+    if pod:
+        left -= _delete_links([links[name] for name in left], failed, pod)
     pending: list[CniError] = []
-    for outcome in outcomes:
+    for outcome in failed:
         keeps_something = any(kind not in LEAVE_NOTHING for kind, _ in outcome.errors)
         if outcome.ipam_pending or keeps_something or outcome.nic.ifname in left:
             pending += [error for _, error in outcome.errors]
-        elif outcome.errors:
+        else:
             log.warning("delegate failed, but nothing is left", ifname=outcome.nic.ifname)
     return pending
+
+
+def _delete_links(links: list[Link], failed: list[Detached], pod: PodNetns) -> set[str]:
+    """Delete links whose delegate could not, and return the names of those that are gone.
+
+    macvlan and vlan refuse a DEL when their master has another name by now, any plugin when it has
+    been removed from the node. Only what such a delegate has made is deleted: never a NIC.
+    """
+    made = {outcome.nic.ifname: outcome.nic.confs[0]["type"] for outcome in failed}
+    gone = set()
+    for link in links:
+        if link.kind != made[link.name] or link.kind not in MAKE_A_LINK:
+            continue
+        try:
+            pod.netlink.delete_link(link.index)
+        except OSError as error:
+            log.warning("link cannot be deleted", ifname=link.name, reason=error.strerror)
+        else:
+            log.warning("link deleted, which its delegate did not", ifname=link.name)
+            gone.add(link.name)
+    return gone

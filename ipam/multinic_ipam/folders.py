@@ -61,11 +61,15 @@ class Folder:
         return True
 
     def read(self, name: str) -> bytes:
-        descriptor = os.open(
-            plain(name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.descriptor
-        )
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read()
+        # O_NONBLOCK: a FIFO that somebody planted must not hold the call.
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            descriptor = os.open(plain(name), flags, dir_fd=self.descriptor)
+            with os.fdopen(descriptor, "rb") as file:
+                return file.read()
+        except OSError as error:
+            error.filename = f"{self.path}/{name}"
+            raise
 
     def write(self, name: str, content: bytes) -> None:
         """Replace a file at once: readers see the old content or the new, never a part."""

@@ -169,6 +169,9 @@ def range_pool(
         message = f"rangeStart {start} is above rangeEnd {end} in {subnet}"
         raise GeometryError(message)
     pool.start, pool.end = max(pool.start, low), min(pool.end, high)
+    if pool.start > pool.end:
+        message = f"the range {start} to {end} of {subnet} has no address for a host"
+        raise GeometryError(message)
     return pool
 
 

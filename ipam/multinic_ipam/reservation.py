@@ -23,7 +23,9 @@ class Owner:
             container_id, _, ifname = content.decode().strip().partition("\r\n")
         except UnicodeDecodeError:
             return None
-        return cls(container_id, ifname) if container_id else None
+        if not container_id or "/" in container_id + ifname or "\0" in container_id + ifname:
+            return None
+        return cls(container_id, ifname)
 
 
 class Reservation:

@@ -130,9 +130,9 @@ class Store:
                 made.append(reservation)
         except OSError:
             self.release(made, owner)
+            self._tidy()
             raise
-        finally:
-            self._pools.remove(PREPARED)
+        self._tidy()
 
     def release(self, reservations: Sequence[Reservation], owner: Owner) -> list[Reservation]:
         """Remove the owner's address files; return those that belong to somebody else.
@@ -182,7 +182,7 @@ class Store:
         for block in self._blocks():
             folder = self._made_folder(block)
             for address in self._addresses(folder):
-                yield Reservation(str(block), address), Owner.read(folder.read(address))
+                yield Reservation(str(block), address), _owner(folder, address)
 
     def used(self, pool: Pool) -> int:
         """Count the pool's addresses that are reserved; slow."""
@@ -191,6 +191,12 @@ class Store:
             return 0
         numbers = [parse_address(address)[1] for address in self._addresses(folder)]
         return sum(1 for number in numbers if pool.start <= number <= pool.end)
+
+    def _tidy(self) -> None:
+        try:
+            self._pools.remove(PREPARED)
+        except OSError:
+            return  # the next call removes it; all names that it was to get, it has
 
     def _holds(self, reservation: Reservation, owner: Owner) -> bool:
         folder = self._existing_folder(Network.parse(reservation.block))
@@ -262,6 +268,13 @@ class Store:
             return parse_address(folder.read(_cursor(pool)).decode().strip())[1]
         except (FileNotFoundError, NetworkError, UnicodeDecodeError):
             return None  # the cursor is only a preference: without one the pool starts anew
+
+
+def _owner(folder: Folder, address: str) -> Owner | None:
+    try:
+        return Owner.read(folder.read(address))
+    except OSError:
+        return None  # a folder or a link in an address's place: damaged, too
 
 
 def _folder_name(block: Network) -> str:

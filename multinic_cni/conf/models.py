@@ -66,7 +66,8 @@ class OpenBlock(BaseModel):
     @classmethod
     def _refuse_near_misses(cls, document: object) -> object:
         if isinstance(document, dict):
-            missed = near_misses(document, cls.model_fields)
+            keys = [field.alias or name for name, field in cls.model_fields.items()]
+            missed = near_misses(document, keys)
             if missed:
                 raise ValueError("; ".join(f"{key}: is {known!r} meant?" for key, known in missed))
         return document
@@ -148,7 +149,8 @@ class DelegateIpam(OpenBlock):
 
 def _ipam_kind(document: object) -> str:
     kind = document.get("type") if isinstance(document, dict) else getattr(document, "type", None)
-    return kind if kind in {"multi-nic-ipam", "multi-config", "host-device-ipam"} else "delegate"
+    own = {"multi-nic-ipam", "multi-config", "host-device-ipam"}
+    return kind if isinstance(kind, str) and kind in own else "delegate"
 
 
 Ipam = Annotated[

@@ -10,7 +10,7 @@ from itertools import pairwise
 from multinic_cni.conf import formats
 from multinic_cni.conf.problems import Problem, join
 from multinic_cni.errors import UNSUPPORTED_FIELD
-from multinic_ipam.networks import BITS, Network, NetworkError
+from multinic_ipam.networks import BITS, Network, NetworkError, parse_address
 from multinic_ipam.pools import GeometryError, range_pool
 
 TYPE_CHECKING = False
@@ -103,6 +103,7 @@ def _addresses(document: Document) -> Iterator[Problem]:
                 yield Problem(path=path, message="stands in ipam.ipam_type, for all masters")
     if ipam.get("type") != "multi-nic-ipam":
         return
+    yield from _routes(document, ipam)
     if document.get("subnet") and ipam.get("ranges"):
         yield Problem(path="ipam.ranges", message="stands beside subnet: keep one of them")
     elif document.get("subnet"):
@@ -111,6 +112,20 @@ def _addresses(document: Document) -> Iterator[Problem]:
         yield from _ranges(document, ipam["ranges"])
     else:
         yield Problem(path="ipam", message="multi-nic-ipam needs subnet, or ranges in ipam")
+
+
+def _routes(document: Document, ipam: Document) -> Iterator[Problem]:
+    """Refuse a route whose gateway no interface can reach: it would go to none of them."""
+    subnet = document.get("subnet") or []
+    links = [subnet] if isinstance(subnet, str) else [*subnet]
+    for master, listed in (ipam.get("ranges") or {}).items():
+        links += [each.get("subnet") or master for each in listed]
+    networks = [Network.parse(link) for link in links if not formats.cidr(link)]
+    for index, route in enumerate(ipam.get("routes") or []):
+        gateway = route.get("gw")
+        if gateway and not any(net.holds(*parse_address(gateway)) for net in networks):
+            message = f"{gateway} is in no interface's network"
+            yield Problem(path=f"ipam.routes[{index}].gw", message=message)
 
 
 def _subnet(document: Document, ipam: Document) -> Iterator[Problem]:

@@ -122,7 +122,7 @@ def select(nics: Sequence[Nic], admin: Admin, wish: Wish) -> Selection:
     unhealthy: list[tuple[str, str]] = []
     for choice in asked:
         if len(chosen) in limits:
-            refused.append((choice.nic.name, f"{len(chosen)} NICs are enough"))
+            refused.append((choice.nic.name, f"{len(chosen)} are enough"))
         elif _is_unhealthy(choice.nic, admin):
             unhealthy.append((choice.nic.name, choice.nic.trouble))
         else:
@@ -205,4 +205,5 @@ def _too_few(chosen: Sequence[Choice], needed: int, refused: Sequence[tuple[str,
     reasons = [f"{choice.nic.name}: usable" for choice in chosen]
     reasons += [f"{name}: {reason}" for name, reason in refused]
     listed = "; ".join(reasons) or "the node has no NIC"
-    return f"{needed} NICs needed, {len(chosen)} usable on this node ({listed})"
+    nics = "1 NIC" if needed == 1 else f"{needed} NICs"
+    return f"{nics} needed, {len(chosen)} usable on this node ({listed})"
