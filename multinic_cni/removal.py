@@ -42,6 +42,8 @@ def remove(
     a retry can mend: then nothing is released and the record stays, since the pod still holds all.
     Raises CniError if the store does not answer.
     """
+    if record.complete:
+        _say_begun(claim, record)
     pod = pod_of(record, netns)
     try:
         delegation = Delegation(
@@ -65,6 +67,15 @@ def remove(
     release(data_dir, deadline, record)
     claim.forget()
     return []
+
+
+def _say_begun(claim: Claim, record: Record) -> None:
+    """Record that it lives no more: if we are killed now, a fresh ADD may clear it."""
+    try:
+        claim.write(record.but(complete=False))
+    except OSError as error:
+        # A full disk must not keep a pod from being deleted.
+        log.warning("record not updated", reason=error.strerror)
 
 
 def pod_of(record: Record, netns: str) -> PodNetns | None:

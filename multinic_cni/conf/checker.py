@@ -128,7 +128,9 @@ def _object(value: object, schema: Schema, path: str, problems: list[Problem]) -
         elif required:
             problems.append(Problem(path=join(path, key), message="is missing"))
     if closed:
-        problems += [unknown_key(path, key, keys) for key in value if key not in keys]
+        problems += [
+            unknown_key(path, key, each, keys) for key, each in value.items() if key not in keys
+        ]
         return
     for key, known in near_misses(value, keys):
         message = f"is {known!r} meant? Keys are compared with regard to case"

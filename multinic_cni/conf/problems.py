@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multinic_cni.errors import BAD_CONF, UNSUPPORTED_FIELD, CniError
+from multinic_cni.jsontext import encode
 from multinic_cni.values import Value
 
 TYPE_CHECKING = False
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+LONGEST_VALUE = 60
 MOST_LISTED = 50  # a hostile conf must not fill a runtime's log
 
 
@@ -29,11 +31,18 @@ class Problem(Value):
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-def unknown_key(path: str, key: str, known: Iterable[str]) -> Problem:
-    """Word an unknown key with the nearest known one."""
+def unknown_key(path: str, key: str, value: object, known: Iterable[str]) -> Problem:
+    """Word an unknown key with its value, as the specification wants it, and the nearest known."""
     near = nearest(key, known)
     hint = f"; did you mean {near!r}?" if near else ""
-    return Problem(path=join(path, key), message=f"unknown key{hint}", code=UNSUPPORTED_FIELD)
+    message = f"unknown key with value {shortened(value)}{hint}"
+    return Problem(path=join(path, key), message=message, code=UNSUPPORTED_FIELD)
+
+
+def shortened(value: object) -> str:
+    """Return a value's JSON, its beginning if it is long."""
+    text = encode(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def nearest(key: str, known: Iterable[str]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from multinic_cni.conf import formats
-from multinic_cni.conf.problems import Problem, join
+from multinic_cni.conf.problems import Problem, join, shortened
 from multinic_cni.errors import UNSUPPORTED_FIELD
 from multinic_ipam.networks import BITS, Network, NetworkError, parse_address
 from multinic_ipam.pools import GeometryError, range_pool
@@ -38,17 +38,17 @@ def _strategy(document: Document) -> Iterator[Problem]:
     policy = document.get("attachPolicy") or {}
     strategy = policy.get("strategy", "none")
     if strategy != "none":
-        message = f"{strategy} is not in this release yet: use 'none'"
+        message = f"{strategy!r} is not in this release yet: use 'none'"
         yield Problem(path="attachPolicy.strategy", message=message, code=UNSUPPORTED_FIELD)
     for key in ("target", "class", "classes"):
         if policy.get(key) is not None:
-            message = "no strategy of this release uses it"
+            message = f"{shortened(policy[key])}: no strategy of this release uses it"
             yield Problem(path=f"attachPolicy.{key}", message=message, code=UNSUPPORTED_FIELD)
 
 
 def _not_in_this_release(document: Document) -> Iterator[Problem]:
     if document.get("routing"):
-        message = "is not in this release yet"
+        message = f"{shortened(document['routing'])} is not in this release yet"
         yield Problem(path="routing", message=message, code=UNSUPPORTED_FIELD)
     if document.get("attach") == "builtin":
         message = "builtin is not in this release yet: use 'exec', or 'auto' to get it when it is"

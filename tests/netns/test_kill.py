@@ -1,0 +1,245 @@
+"""SIGKILL of the plugin, at every system call that changes something and while delegates work."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.netns.confs import ranges
+from tests.netns.state import State
+from tests.netns.tracing import killed_at, traced
+from tests.pytest_netns import wait_until
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+
+    from tests.netns.delegates import Delegates
+    from tests.netns.tracing import Point
+    from tests.pytest_netns import Attachment, Namespace, Node, Runtime
+
+TRY_AGAIN, ALREADY_ATTACHED = 11, 103
+SOON = 6  # seconds after which a timeout of 1 has certainly not been kept
+# Debian's macvlan speaks 1.0.0 at most: one delegate a NIC and verb.
+CONF = ranges(1, 2, last=102) | {"cniVersion": "1.0.0"}
+OPEN, DONE = {"net1", "net1-1"}, set[str]()
+
+
+class Scene:
+    """A pod and a place for state, used by one attempt after the other; each must leave nothing."""
+
+    def __init__(self, runtime: Runtime, pod: Namespace, folder: Path) -> None:
+        self.runtime, self.pod, self.folder = runtime, pod, folder
+        self.attempts = 0
+
+    def fresh(self) -> tuple[Attachment, State]:
+        """Return an attachment with a data directory that does not exist yet."""
+        self.attempts += 1
+        runtime = self.runtime.but(data_dir=self.folder / str(self.attempts))
+        return runtime.attachment(self.pod, runtime.conf(**CONF)), State(runtime.data_dir)
+
+
+@pytest.fixture
+def scene(runtime: Runtime, pod: Namespace, tmp_path: Path) -> Scene:
+    return Scene(runtime, pod, tmp_path)
+
+
+def points_of(scene: Scene, command: str) -> list[Point]:
+    attachment, state = scene.fresh()
+    if command == "DEL":
+        attachment.add()
+    points = traced(attachment, command, scene.folder / f"{command}.trace")
+    if command == "ADD":
+        attachment.delete().succeeded()
+    assert state.left() == []
+    calls = {point.syscall for point in points}
+    assert {"openat", "write", "unlinkat", "exit_group"} <= calls
+    assert {"linkat", "renameat", "mkdirat"} <= calls or command == "DEL"
+    return points
+
+
+def settle(state: State) -> None:
+    """Wait until no orphaned delegate holds an attachment's lock."""
+    for file in state.root.glob("attachments/*/*.lock"):
+        with file.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def nothing_is_left(scene: Scene, state: State) -> None:
+    assert scene.pod.links() == {}
+    assert state.left() == []
+    assert state.addresses() == {}
+
+
+def a_new_life(scene: Scene, attachment: Attachment, state: State) -> None:
+    """ADD again gets two addresses, and DEL leaves nothing: none was lost."""
+    result = attachment.add()
+    assert len(result["ips"]) == 2
+    assert scene.pod.links().keys() == OPEN
+    assert len(state.addresses()) == 2
+    attachment.check().succeeded()
+    attachment.delete().succeeded()
+    nothing_is_left(scene, state)
+
+
+def every_address_in_the_pod_is_reserved(scene: Scene, state: State) -> None:
+    """Else the next pod would get it too."""
+    in_pod = [each for listed in scene.pod.addresses().values() for each in listed]
+    assert {address.split("/")[0] for address in in_pod} <= state.addresses().keys()
+
+
+@pytest.mark.parametrize("then", ["DEL", "ADD"])
+def test_add_killed_at_every_change(scene: Scene, node: Node, then: str) -> None:
+    before = node.facts()
+    for point in points_of(scene, "ADD"):
+        attachment, state = scene.fresh()
+        attempt = f"{attachment.runtime.data_dir}: ADD killed before {point}"
+        killed_at(attachment, "ADD", point)
+        try:
+            if then == "DEL":
+                settle(state)
+                every_address_in_the_pod_is_reserved(scene, state)
+            else:
+                a_second_life_or_a_clear_refusal(scene, attachment, state)
+            attachment.delete().succeeded()
+            nothing_is_left(scene, state)
+            a_new_life(scene, attachment, state)
+        except AssertionError as error:
+            raise AssertionError(f"{attempt}, then {then}") from error
+    assert node.facts() == before
+
+
+@pytest.mark.parametrize("then", ["DEL", "ADD"])
+def test_del_killed_at_every_change(scene: Scene, node: Node, then: str) -> None:
+    before = node.facts()
+    for point in points_of(scene, "DEL"):
+        attachment, state = scene.fresh()
+        attachment.add()
+        attempt = f"{attachment.runtime.data_dir}: DEL killed before {point}"
+        killed_at(attachment, "DEL", point)
+        try:
+            if then == "ADD":
+                a_second_life_or_a_clear_refusal(scene, attachment, state)
+            attachment.delete().succeeded()
+            nothing_is_left(scene, state)
+            a_new_life(scene, attachment, state)
+        except AssertionError as error:
+            raise AssertionError(f"{attempt}, then {then}") from error
+    assert node.facts() == before
+
+
+def a_second_life_or_a_clear_refusal(scene: Scene, attachment: Attachment, state: State) -> None:
+    """Tell what ADD had made whole, alive until DEL has ended, from all else, which gives way."""
+    answer = attachment.call("ADD")
+    if answer.status:
+        answer.error(ALREADY_ATTACHED)
+        (record,) = state.records().values()
+        assert record["complete"]
+        every_address_in_the_pod_is_reserved(scene, state)
+    else:
+        assert scene.pod.links().keys() == OPEN
+        assert len(state.addresses()) == 2
+
+
+def waits_for_a_lock(process: subprocess.Popen[bytes]) -> bool:
+    """Look into /proc/locks, which marks those that wait with an arrow."""
+    locks = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    return any("-> FLOCK" in line and f" {process.pid} " in line for line in locks)
+
+
+@pytest.fixture
+def gate(delegates: Delegates) -> Iterator[Path]:
+    """Make the delegates' ADD wait until the file is removed."""
+    gate = delegates.folder / "gate"
+    gate.touch()
+    delegates.write(
+        "macvlan",
+        f"while [ $CNI_COMMAND = ADD ] && [ -e {gate} ]; do sleep 0.02; done; real",
+    )
+    yield gate
+    gate.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def orphaned(runtime: Runtime, pod: Namespace, delegates: Delegates, gate: Path) -> Attachment:
+    """Return an attachment whose ADD was killed while both delegates stand at the gate."""
+    assert gate.exists()
+    attachment = delegates.used_by(runtime).attachment(pod, runtime.conf(timeout=20, **CONF))
+    with attachment.started("ADD") as process:
+        delegates.wait_for("ADD net1 macvlan")
+        delegates.wait_for("ADD net1-1 macvlan")
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    return attachment
+
+
+def test_del_at_once_waits_for_orphaned_delegates(
+    orphaned: Attachment, delegates: Delegates, gate: Path, state: State
+) -> None:
+    """What they make late is removed too: nothing appears afterwards."""
+    with orphaned.started("DEL") as process:
+        wait_until(lambda: waits_for_a_lock(process), "DEL waits for the lock")
+        assert delegates.calls("DEL") == []
+        gate.unlink()
+        stdout, stderr = process.communicate(timeout=30)
+
+    assert (process.returncode, stdout) == (0, b""), stderr
+    lines = delegates.log.read_text().splitlines()
+    last_add = max(i for i, line in enumerate(lines) if line.startswith("ADD"))
+    first_del = min(i for i, line in enumerate(lines) if line.startswith("DEL"))
+    assert last_add < first_del
+    assert orphaned.pod.links() == {}
+    assert state.left() == []
+
+
+def test_add_at_once_waits_for_orphaned_delegates(
+    orphaned: Attachment, gate: Path, state: State
+) -> None:
+    with orphaned.started("ADD") as process:
+        wait_until(lambda: waits_for_a_lock(process), "ADD waits for the lock")
+        gate.unlink()
+        stdout, stderr = process.communicate(timeout=30)
+
+    assert process.returncode == 0, stderr
+    assert [ip["address"] for ip in json.loads(stdout)["ips"]] == ["10.1.0.101/24", "10.2.0.101/24"]
+    assert state.addresses().keys() == {"10.1.0.101", "10.2.0.101"}
+    assert orphaned.pod.links().keys() == OPEN
+    orphaned.delete().succeeded()
+    assert state.left() == []
+
+
+def test_lock_held_too_long(orphaned: Attachment, gate: Path, state: State) -> None:
+    """The attachment's lock: code 11 at the deadline, and DEL works when the orphans are gone."""
+    orphaned.conf = orphaned.conf | {"timeout": 1}
+    for command in ("DEL", "ADD"):
+        answer = orphaned.call(command)
+        assert f"c-{orphaned.pod.name}:net1 is busy" in answer.error(TRY_AGAIN)
+        assert 0.9 < answer.seconds < SOON
+    gate.unlink()
+
+    orphaned.conf = orphaned.conf | {"timeout": 20}
+    orphaned.delete().succeeded()
+    assert orphaned.pod.links() == {}
+    assert state.left() == []
+
+
+def test_store_locked_too_long(runtime: Runtime, pod: Namespace, state: State) -> None:
+    attachment = runtime.attachment(pod, runtime.conf(timeout=1, **CONF))
+    attachment.add()
+    with (state.root / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        other = runtime.attachment(pod, attachment.conf, ifname="net2").call("ADD")
+        deletion = attachment.call("DEL")
+
+    for answer in (other, deletion):
+        assert "the address store is locked" in answer.error(TRY_AGAIN)
+        assert 0.9 < answer.seconds < SOON
+    assert state.records().keys() == {f"c-{pod.name}:net1"}
+    attachment.delete().succeeded()
+    assert pod.links() == {}
+    assert state.left() == []

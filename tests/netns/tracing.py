@@ -1,0 +1,102 @@
+"""System calls of the executable: strace lists them, and kills before the one that is wanted.
+
+A signal that strace injects when a call is entered ends the process before the call is done, so
+the state that a test meets is the one after the call before.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.pytest_netns import Answer, Attachment
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Calls that change something outside the process: files, namespaces, other processes. For openat
+# only those that may create a file are counted.
+CHANGING = _words(
+    """
+    chmod clone clone3 copy_file_range creat dup2 exit_group fallocate fchmod fchmodat fdatasync
+    flock fork fsync ftruncate kill link linkat memfd_create mkdir mkdirat mknod mknodat mount
+    open openat openat2 pwrite64 rename renameat renameat2 rmdir sendmsg setns symlink symlinkat
+    tgkill truncate umount2 unlink unlinkat unshare utimensat vfork wait4 write writev
+    """
+)
+# What else is seen; sendto goes to netlink, where the plugin only asks, and waitid does not reap.
+HARMLESS = _words(
+    """
+    access alarm arch_prctl bind brk clock_nanosleep close connect dup epoll_create1 execve exit
+    fcntl fstat futex getcwd getdents64 getegid geteuid getgid getpid getrandom getsockname
+    getsockopt gettid getuid getxattr ioctl lseek madvise mmap mprotect mremap munmap newfstatat
+    pipe2 poll prctl pread64 prlimit64 read readlink readlinkat recvfrom rseq rt_sigaction
+    rt_sigprocmask rt_sigreturn sched_getaffinity sched_yield sendto set_robust_list
+    set_tid_address setitimer setsockopt sigaltstack socket stat statx sysinfo umask uname
+    waitid
+    """
+)
+CALL = re.compile(r"^(\w+)\((.*)")
+CREATING = re.compile(r"\bO_CREAT\b")
+
+
+@dataclass(frozen=True)
+class Point:
+    """Just before the n-th call of a name."""
+
+    syscall: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.syscall} {self.number}"
+
+
+def traced(attachment: Attachment, command: str, file: Path) -> list[Point]:
+    """Execute a command that must succeed; return every call of it that changes something."""
+    answer = _under_strace(attachment, command, "-o", str(file))
+    assert answer.status == 0, answer
+    seen: dict[str, int] = {}
+    points = []
+    for line in file.read_text().splitlines():
+        call = CALL.match(line)
+        if call is None:
+            continue  # a signal, or the exit
+        name, arguments = call.groups()
+        assert name in CHANGING | HARMLESS, f"is this a call that changes something? {line}"
+        seen[name] = seen.get(name, 0) + 1
+        if name in CHANGING and (name != "openat" or CREATING.search(arguments)):
+            points.append(Point(name, seen[name]))
+    return points
+
+
+def killed_at(attachment: Attachment, command: str, point: Point) -> bool:
+    """Execute a command and kill it there; tell whether it came that far.
+
+    How often it looks whether its delegates have ended differs from time to time.
+    """
+    inject = f"inject={point.syscall}:signal=KILL:when={point.number}"
+    answer = _under_strace(
+        attachment, command, "-o", "/dev/null", "-e", f"trace={point.syscall}", "-e", inject
+    )
+    if answer.status == 0:
+        return False
+    assert answer.status == -signal.SIGKILL, answer
+    return True
+
+
+def _under_strace(attachment: Attachment, command: str, *options: str) -> Answer:
+    plain, attachment.runtime = (
+        attachment.runtime,
+        attachment.runtime.but(wrapper=("strace", "--quiet=all", *options)),
+    )
+    try:
+        return attachment.call(command)
+    finally:
+        attachment.runtime = plain
