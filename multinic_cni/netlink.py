@@ -124,7 +124,12 @@ class Netlink:
 
     def _route_dump(self, family: int) -> list[memoryview]:
         payload = RTMSG.pack(family, 0, 0, 0, RT_TABLE_MAIN, 0, 0, 0, 0)
-        return self._dump(RTM_GETROUTE, RTM_NEWROUTE, payload)
+        try:
+            return self._dump(RTM_GETROUTE, RTM_NEWROUTE, payload)
+        except NetlinkError as error:
+            if error.errno != errno.ENOENT:
+                raise
+            return []  # the table comes with its first route
 
     def delete_link(self, index: int) -> None:
         """Delete a link; raises NetlinkError."""

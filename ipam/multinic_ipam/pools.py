@@ -165,12 +165,13 @@ def range_pool(
         gateway=None if gateway is None else _inside(subnet, gateway, "gateway"),
         excluded=excluded,
     )
-    if pool.start > pool.end:
+    if start is not None and end is not None and pool.start > pool.end:
         message = f"rangeStart {start} is above rangeEnd {end} in {subnet}"
         raise GeometryError(message)
+    first, last = (format_address(subnet.version, end) for end in (pool.start, pool.end))
     pool.start, pool.end = max(pool.start, low), min(pool.end, high)
     if pool.start > pool.end:
-        message = f"the range {start} to {end} of {subnet} has no address for a host"
+        message = f"the range {first} to {last} of {subnet} has no address for a host"
         raise GeometryError(message)
     return pool
 

@@ -266,7 +266,7 @@ class Store:
     def _last_reserved(self, folder: Folder, pool: Pool) -> int | None:
         try:
             return parse_address(folder.read(_cursor(pool)).decode().strip())[1]
-        except (FileNotFoundError, NetworkError, UnicodeDecodeError):
+        except (OSError, NetworkError, UnicodeDecodeError):
             return None  # the cursor is only a preference: without one the pool starts anew
 
 

@@ -1,0 +1,67 @@
+"""Guards around every unit test, and how hypothesis works here."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from multinic_cni.process import Command
+from tests.unit.descriptors import open_descriptors
+from tests.unit.guards import NETLINK, PROCESS, SYSFS, ForbiddenError, forbidding, is_in_sysfs
+from tests.unit.programs import PATH, Script
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# A busy machine is no failure, and a run leaves nothing in the checkout.
+hypothesis.settings.register_profile("unit", deadline=None, database=None)
+hypothesis.settings.load_profile("unit")
+
+
+@pytest.fixture(autouse=True)
+def guards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forbid processes (but for the marker `process`), netlink and /sys."""
+    marked = request.node.get_closest_marker("process") is not None
+    read_link = os.readlink
+
+    def guarded_read_link(path: str, *, dir_fd: int | None = None) -> str:
+        # The one call that sysfs is read by and that raises no audit event.
+        if is_in_sysfs(path):
+            message = f"a unit test must not {SYSFS} (readlink {path})"
+            raise ForbiddenError(message)
+        return read_link(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "readlink", guarded_read_link)
+    with forbidding(NETLINK, SYSFS, *(() if marked else (PROCESS,))):
+        yield
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    """Return a function that writes a shell script and returns the command that executes it."""
+
+    def write(text: str, *, stdin: bytes = b"", **variables: str) -> Command:
+        file = tmp_path / f"script{len(list(tmp_path.iterdir()))}"
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+        return Command(executable=str(file), environment={**PATH, **variables}, stdin=stdin)
+
+    return write
+
+
+@pytest.fixture
+def nothing_is_left() -> Iterator[None]:
+    """Fail a test that leaves a child, a descriptor, a handler or a wake-up pipe behind."""
+    descriptors = open_descriptors()
+    handlers = [signal.getsignal(each) for each in (signal.SIGCHLD, signal.SIGTERM)]
+    yield
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert descriptors == open_descriptors()
+    assert handlers == [signal.getsignal(each) for each in (signal.SIGCHLD, signal.SIGTERM)]
+    assert -1 == signal.set_wakeup_fd(-1)

@@ -1,0 +1,48 @@
+"""A record of two NICs, as ADD writes it."""
+
+from __future__ import annotations
+
+from multinic_cni.attachments.record import NicRecord, Record
+from multinic_cni.netns import NetnsId
+from multinic_cni.result import Interface, IpConfig, Result
+from multinic_ipam.reservation import Reservation
+
+
+def conf(kind: str, **words: object) -> dict[str, object]:
+    return {"type": kind, "cniVersion": "1.0.0", "name": "rails", **words}
+
+
+def record(*, complete: bool = True) -> Record:
+    whole = Record(
+        network="rails",
+        container_id="c0ffee",
+        ifname="net1",
+        netns="/var/run/netns/cni-1",
+        netns_id=NetnsId(device=4, inode=4026532281, cookie=2**63 + 5),
+        boot_id="f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+        cni_version="1.0.0",
+        pod="default/pod-a",
+        pod_uid="",
+        path=("/opt/cni/bin", "/usr/lib/cni"),
+        cni_args="IgnoreUnknown=true;K8S_POD_NAME=pod-a",
+        max_parallel=None,
+        nics=(
+            NicRecord(
+                nic="rail0",
+                ifname="net1",
+                confs=(conf("macvlan", master="rail0"), conf("tuning", mtu=9000)),
+                reservations=(
+                    Reservation("10.1.0.0/24", "10.1.0.7"),
+                    Reservation("fd00::/64", "fd00::7"),
+                ),
+                result=Result(
+                    interfaces=(Interface(name="net1", mtu=9000, sandbox="/var/run/netns/cni-1"),),
+                    ips=(IpConfig(address="10.1.0.7/24", interface=0),),
+                    routes=({"dst": "10.9.0.0/16", "table": 100},),
+                    dns={"nameservers": ["10.1.0.53"]},
+                ),
+            ),
+            NicRecord(nic="rail1", ifname="net1-1", confs=(conf("macvlan", master="rail1"),)),
+        ),
+    )
+    return whole.but(complete=True) if complete else whole

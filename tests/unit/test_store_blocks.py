@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from multinic_ipam.store import StoreError
+from tests.unit.stores import A, B, held, opened, plant, pool, take
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_walk_of_all_reservations(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        take(store, A, pool(), pool("10.2.0.0/24"))
+        take(store, B, pool())
+    (tmp_path / "pools" / "networks").mkdir()
+    (tmp_path / "pools" / "stray").write_text("")
+    plant(tmp_path, "notes.txt")
+    with opened(tmp_path) as store:
+        found = {
+            (each.block, each.address): None if owner is None else owner.content
+            for each, owner in store.reservations()
+        }
+    assert {
+        ("10.1.0.0/29", "10.1.0.1"): A.content,
+        ("10.1.0.0/29", "10.1.0.2"): B.content,
+        ("10.2.0.0/24", "10.2.0.1"): A.content,
+    } == found
+
+
+def test_used_counts_the_pools_own_addresses(tmp_path: Path) -> None:
+    low, high = pool(end="10.1.0.3"), pool(start="10.1.0.4")
+    with opened(tmp_path) as store:
+        assert 0 == store.used(low)
+        take(store, A, low, low, high)
+        assert (2, 1, 3) == (store.used(low), store.used(high), store.used(pool()))
+
+
+@pytest.mark.parametrize("other", ["10.1.0.0/24", "10.1.0.0/30", "10.0.0.0/8", "0.0.0.0/0"])
+def test_partial_overlap_with_a_used_block_is_an_error(tmp_path: Path, other: str) -> None:
+    with opened(tmp_path) as store:
+        take(store, A, pool())
+        with pytest.raises(StoreError) as raised:
+            store.choose(pool(other), ())
+    assert f"pool {other} overlaps pool 10.1.0.0/29, which has addresses in use" in str(
+        raised.value
+    )
+    assert {"10.1.0.0-29"} == {each.name for each in (tmp_path / "pools").iterdir()}
+
+
+def test_abandoned_empty_block_is_retired(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.release(held(*take(store, A, pool())), A)
+    with opened(tmp_path) as store:
+        assert ["10.1.0.1"] == take(store, A, pool("10.1.0.0/24"))
+    assert {"10.1.0.0-24"} == {each.name for each in (tmp_path / "pools").iterdir()}
+
+
+def test_overlapping_blocks_of_one_call_are_an_error(tmp_path: Path) -> None:
+    pools = [pool("10.1.0.0/24"), pool("10.1.0.128/25")]
+    with opened(tmp_path) as store:
+        chosen = [store.choose(each, ()) for each in pools]
+        with pytest.raises(StoreError, match="overlap"):
+            store.reserve(chosen, pools, A)
+        assert [] == list(store.reservations())
+
+
+def test_blocks_side_by_side_and_of_other_families_do_not_overlap(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        take(store, A, pool(), pool("10.1.0.8/29"), pool("::/0"))
+        assert 3 == len(list(store.reservations()))
