@@ -61,9 +61,9 @@ class NetConf(Value):
 
 
 def read_net_conf(document: object, called_as: str) -> NetConf:
-    """Check a document whole and return the conf; CniError with every mistake in it.
+    """Check a document whole and return the conf; the log goes where it says from then on.
 
-    Raises code 1 for a version that cannot describe several interfaces, else 2 or 7.
+    Raises CniError with every mistake in it: code 1 for a version that is not ours, else 2 or 7.
     """
     if not isinstance(document, dict):
         raise CniError(DECODE_FAILURE, "the net conf is not a JSON object")
@@ -74,8 +74,10 @@ def read_net_conf(document: object, called_as: str) -> NetConf:
     problems = problems_in(document)
     if problems:
         raise to_error(problems)
+    conf = _typed(document, called_as)
+    log.configure(file=conf.log_file, level=conf.log_level)
     _warn_of_unknown_keys(document)
-    return _typed(document, called_as)
+    return conf
 
 
 def problems_in(document: dict[str, object]) -> list[Problem]:

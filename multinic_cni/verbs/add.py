@@ -40,7 +40,6 @@ def add(call: Invocation, document: object) -> dict[str, object]:
     refuse_own_netns(call)
     conf = read_net_conf(document, call.called_as)
     deadline = time.monotonic() + conf.timeout
-    log.configure(file=conf.log_file, level=conf.log_level)
     pod = _open_pod(call.netns)
     try:
         held = claim(conf.data_dir, conf.name, key_of(call.container_id, call.ifname), deadline)

@@ -44,7 +44,6 @@ def check(call: Invocation, document: object) -> None:
         raise CniError(INCOMPATIBLE_VERSION, message)
     if conf.prev_result is None:
         raise CniError(BAD_CONF, "CHECK needs prevResult")
-    log.configure(file=conf.log_file, level=conf.log_level)
     deadline = time.monotonic() + conf.timeout
     try:
         errors = _check(call, conf, read_result(conf.prev_result, "prevResult"), deadline)

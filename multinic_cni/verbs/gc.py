@@ -51,7 +51,6 @@ def gc(call: Invocation, document: object) -> None:
         raise CniError(INCOMPATIBLE_VERSION, message)
     if conf.valid_attachments is None:
         return
-    log.configure(file=conf.log_file, level=conf.log_level)
     valid = frozenset(conf.valid_attachments)
     deadline = time.monotonic() + conf.timeout
     errors = _clear_stale(call, conf, valid, deadline)

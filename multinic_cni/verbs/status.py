@@ -16,7 +16,6 @@ from multinic_cni.errors import (
     CniError,
 )
 from multinic_cni.execution import drive
-from multinic_cni.log import log
 from multinic_cni.plan import admin_of
 from multinic_cni.preparation import wanted_pools
 from multinic_cni.reservations import choose_all, with_store
@@ -38,7 +37,6 @@ def status(call: Invocation, document: object) -> None:
     if not at_least(conf.cni_version, "1.1.0"):
         message = f"STATUS needs cniVersion 1.1.0 or later, not {conf.cni_version}"
         raise CniError(INCOMPATIBLE_VERSION, message)
-    log.configure(file=conf.log_file, level=conf.log_level)
     deadline = time.monotonic() + conf.timeout
     errors = _problems(call, conf, deadline)
     if errors:
