@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from multinic_cni.errors import BAD_CONF, NO_ADDRESS, CniError
-from multinic_ipam.networks import BITS, Network, format_address, parse_address, split_cidr
+from multinic_ipam.networks import (
+    BITS,
+    Network,
+    canonical,
+    format_address,
+    parse_address,
+    split_cidr,
+)
 from multinic_ipam.pools import GeometryError, Pool, host_pool, range_pool
 
 TYPE_CHECKING = False
@@ -98,7 +105,7 @@ def ipam_block(
 def _share(
     conf: NetConf, subnet: Network, choice: Choice, index: int, excluded: Sequence[Network]
 ) -> Pool:
-    return host_pool(
+    pool = host_pool(
         subnet,
         interface_bits=conf.ipam.get("interfaceBlock", 0),
         host_bits=conf.ipam.get("hostBlock", 0),
@@ -106,11 +113,14 @@ def _share(
         host_index=index,
         excluded=excluded,
     )
+    if not pool.size:
+        raise GeometryError(f"this node's share, {pool.block}, has no address for a pod")
+    return pool
 
 
 def _ranges(conf: NetConf, choice: Choice, excluded: Sequence[Network]) -> Alternatives:
     # Networks may be written in another way than ours ("fd00:0::/64").
-    by_master = {_canonical(key): listed for key, listed in conf.ipam["ranges"].items()}
+    by_master = {canonical(key): listed for key, listed in conf.ipam["ranges"].items()}
     master = _key_of_ranges(conf, choice, by_master)
     pools = [
         range_pool(
@@ -137,13 +147,6 @@ def _key_of_ranges(conf: NetConf, choice: Choice, by_master: Mapping[str, object
             if any(network.holds(version, number) for version, number, _ in choice.nic.addresses):
                 return key
     raise GeometryError(f"ipam.ranges has no entry for it: it has {', '.join(by_master)}")
-
-
-def _canonical(master: str) -> str:
-    try:
-        return str(Network.parse(master))
-    except ValueError:
-        return master
 
 
 def _gateways(ipam: Mapping[str, Any]) -> list[str]:

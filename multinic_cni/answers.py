@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from multinic_cni.result import Result
 
 QUOTED_OUTPUT = 300
+HINTS = (
+    ("operation not supported", "is the kernel's module there? Try: modprobe {type}"),
+    (
+        "device or resource busy",
+        "{nic} carries links of another kind (macvlan or ipvlan), or is a port of a bridge or bond",
+    ),
+)
 
 
 class Call(Value):
@@ -59,6 +66,7 @@ def understand(call: Call, command: Command, outcome: Outcome) -> Answer:
             code, problem, details = _disguised_error(result)
     if not problem:
         return Answer(conf=call.conf, result=result)
+    details = "; ".join(filter(None, (details, *_hints(call, problem))))
     repeat = f"repeat it with: {command_line(command)}"
     failure = CniError(
         code,
@@ -66,6 +74,14 @@ def understand(call: Call, command: Command, outcome: Outcome) -> Answer:
         f"{details}; {repeat}" if details else repeat,
     )
     return Answer(conf=call.conf, error=failure)
+
+
+def _hints(call: Call, problem: str) -> list[str]:
+    """Explain what the kernel says to a main plugin in two words."""
+    words = problem.lower()
+    return [
+        hint.format(type=call.conf["type"], nic=call.nic) for text, hint in HINTS if text in words
+    ]
 
 
 def _problem(outcome: Outcome) -> tuple[int, str, str]:

@@ -19,7 +19,8 @@ _ignored: list[int] = []
 
 
 def watch() -> None:
-    """Catch the signals from now on."""
+    """Catch the signals from now on, whatever the caller had blocked: masks outlive exec."""
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     for number in SIGNALS:
         _signal.signal(number, _note)
 

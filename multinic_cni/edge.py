@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from errno import EINTR
-from select import POLLIN, poll
+from select import POLLIN, POLLOUT, poll
 
 from multinic_cni import __version__, cancellation
 from multinic_cni.errors import DECODE_FAILURE, INTERNAL, IO_FAILURE, CniError, io_failure
@@ -24,7 +23,9 @@ if TYPE_CHECKING:
 LARGEST_STDIN = 1 << 20
 STDIN_SECONDS = 10.0
 VERSION_STDIN_SECONDS = 0.5
-STDIN_TICK_SECONDS = 0.1
+STDOUT_SECONDS = 10.0
+STREAM_TICK_SECONDS = 0.1
+PIPE_BUF = 4096  # what a pipe that polls as writable takes without blocking
 CHUNK = 1 << 16
 
 
@@ -68,7 +69,22 @@ def _plugin() -> int:
         message = f"internal error: {type(error).__name__}: {error}"
         details = "this is a fault of multinic-cni; its traceback is on stderr"
         return _write(output, CniError(INTERNAL, message, details).to_document(version)) or 1
-    return 0 if answer is None else _write(output, answer)
+    if answer is None:
+        return 0
+    status = _write(output, answer)
+    if status and call.command == "ADD":
+        _undo(call, document)
+    return status
+
+
+def _undo(call: Invocation, document: object) -> None:
+    """Detach what the runtime will never hear of."""
+    from multinic_cni.verbs.delete import delete  # noqa: PLC0415 - see above
+
+    try:
+        delete(call, document)
+    except CniError as error:
+        log.error(error.message)
 
 
 def _serve(call: Invocation, document: object) -> dict[str, object] | None:
@@ -112,6 +128,7 @@ def _guard_streams() -> int:
         if descriptor > 2:  # noqa: PLR2004 - stdin, stdout and stderr are there
             os.close(descriptor)
             break
+    os.umask(0o022)  # an inherited one could make the state unreadable for ourselves
     output = os.dup(1)
     os.dup2(2, 1)
     return output
@@ -135,7 +152,7 @@ def _read_stdin(seconds: float) -> bytes:
     deadline = time.monotonic() + seconds
     try:
         while not cancellation.cancelled() and time.monotonic() < deadline:
-            if not stdin.poll(STDIN_TICK_SECONDS * 1000):
+            if not stdin.poll(STREAM_TICK_SECONDS * 1000):
                 continue
             chunk = os.read(0, CHUNK)
             if not chunk:
@@ -157,14 +174,19 @@ def _version_for_errors(document: object) -> str:
 def _write(descriptor: int, document: dict[str, object]) -> int:
     """Write the one document; return the exit status."""
     content = memoryview(encode(document).encode() + b"\n")
-    while content:
-        try:
-            content = content[os.write(descriptor, content) :]
-        except OSError as error:
-            if error.errno == EINTR:
-                continue
-            log.error("the runtime does not read the answer", reason=error.strerror)
-            return 1
+    stdout = poll()
+    stdout.register(descriptor, POLLOUT)
+    deadline = time.monotonic() + STDOUT_SECONDS
+    try:
+        while content:
+            if stdout.poll(STREAM_TICK_SECONDS * 1000):
+                content = content[os.write(descriptor, content[:PIPE_BUF]) :]
+            elif time.monotonic() > deadline:
+                log.error("the runtime does not read the answer")
+                return 1
+    except OSError as error:
+        log.error("the runtime cannot read the answer", reason=error.strerror)
+        return 1
     return 0
 
 

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 ETXTBSY_TRIES = 6  # an installer that copies over a plugin in place needs a moment
 ETXTBSY_PAUSE = 0.2
+# Killed half-way, macvlan leaves a link under a temporary name, host-device the NIC in the pod.
+# Most delegates end within milliseconds.
+GRACE_SECONDS = 2.0
 DEATH_POLL = 0.002
 DEATH_PATIENCE = 5.0  # a killed process may still be inside a system call
 
@@ -38,8 +41,9 @@ DEATH_PATIENCE = 5.0  # a killed process may still be inside a system call
 def drive(tasks: Sequence[Task[T]], deadline: float, at_once: int | None = None) -> list[T]:
     """Run all tasks to their ends and return what they return, in order.
 
-    At the deadline (monotonic clock), or when the call is cancelled, every running process group is
-    killed; its task, and each that still yields commands, receives an outcome that says so.
+    At the deadline (monotonic clock), or when the call is cancelled, nothing more is started, and
+    every process group that still runs two seconds later is killed; its task, and each that still
+    yields commands, receives an outcome that says so.
     """
     results: dict[int, T] = {}
 
@@ -174,13 +178,14 @@ class _Driver:
                 self._forget(descriptor)
 
     def _look_at_the_clock(self) -> None:
-        if self._stopped:
-            return
-        if cancellation.cancelled():
-            self._stopped = "the runtime called the plugin off"
+        if not self._stopped:
+            if cancellation.cancelled():
+                self._stopped = "the runtime called the plugin off"
+            elif time.monotonic() >= self._deadline:
+                self._stopped = "the call's deadline (timeout) passed"
+            if self._stopped:
+                self._deadline = time.monotonic() + GRACE_SECONDS
         elif time.monotonic() >= self._deadline:
-            self._stopped = "the call's deadline (timeout) passed"
-        if self._stopped:
             self._kill_all()
 
     def _kill_all(self) -> None:

@@ -108,8 +108,9 @@ def ifname_problem(name: str) -> str:
     """Say what is wrong with an interface name by the kernel's rules; empty when it is fine."""
     if len(name.encode("utf-8", "surrogateescape")) > LONGEST_IFNAME:
         return f"is longer than {LONGEST_IFNAME} bytes"
-    if name in {".", ".."} or any(c in "/:" or c.isspace() or c < " " for c in name):
-        return "must not be '.' or '..' nor hold '/', ':' or white space"
+    # With '%' the kernel would take it for a pattern and choose a number.
+    if name in {".", ".."} or any(c in "/:%" or c.isspace() or c < " " for c in name):
+        return "must not be '.' or '..' nor hold '/', ':', '%' or white space"
     return "" if name.isascii() else "must be ASCII"
 
 

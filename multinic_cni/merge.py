@@ -41,9 +41,9 @@ def merge(
     routes = list(previous.routes)
     for ifname, part in parts:
         offset = len(interfaces)
-        own = [_completed(each, ifname, netns, pod_links) for each in part.interfaces]
+        own = _completed_all(part.interfaces, ifname, netns, pod_links)
         if not any(each.name == ifname and each.sandbox for each in own):
-            own.append(_completed(Interface(name=ifname, sandbox=netns), ifname, netns, pod_links))
+            own.append(_completed(Interface(name=ifname), netns, pod_links, in_pod=True))
         interfaces += own
         inner = next(i for i, each in enumerate(own) if each.name == ifname and each.sandbox)
         ips += [
@@ -63,10 +63,28 @@ def merge(
     )
 
 
+def _completed_all(
+    interfaces: Sequence[Interface], ifname: str, netns: str, pod_links: Mapping[str, PodLink]
+) -> list[Interface]:
+    """Complete a delegate's interfaces; the inner name is the pod's, whatever it said of it.
+
+    If it names one such in the pod and another elsewhere, only the first is.
+    """
+    named = any(each.name == ifname and each.sandbox == netns for each in interfaces)
+    return [
+        _completed(
+            each,
+            netns,
+            pod_links,
+            in_pod=each.sandbox == netns or (each.name == ifname and not named),
+        )
+        for each in interfaces
+    ]
+
+
 def _completed(
-    interface: Interface, ifname: str, netns: str, pod_links: Mapping[str, PodLink]
+    interface: Interface, netns: str, pod_links: Mapping[str, PodLink], *, in_pod: bool
 ) -> Interface:
-    in_pod = interface.name == ifname or interface.sandbox == netns
     link = pod_links.get(interface.name) if in_pod else None
     if link is not None:
         return interface.but(sandbox=netns, mac=link.mac, mtu=link.mtu)

@@ -6,6 +6,7 @@ A whole library for it costs 200 ms of CPU at start-up; the tests use one as the
 from __future__ import annotations
 
 import errno
+import time
 from _socket import AF_INET, AF_NETLINK, SOCK_CLOEXEC, SOCK_RAW, socket
 from _struct import Struct
 
@@ -28,7 +29,7 @@ NLA_TYPE_MASK = 0x3FFF
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_LINK, IFLA_MASTER = 1, 3, 4, 5, 10
 IFLA_LINKINFO, IFLA_INFO_KIND = 18, 1
 IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS = 29, 8
-IFLA_LINK_NETNSID = 37
+IFLA_NET_NS_FD, IFLA_LINK_NETNSID = 28, 37
 IFLA_PROP_LIST, IFLA_ALT_IFNAME = 52, 53
 IFF_UP, IFF_LOOPBACK, IFF_LOWER_UP = 0x1, 0x8, 0x10000
 
@@ -47,7 +48,9 @@ U32 = Struct("=I")
 S32 = Struct("=i")
 
 RECEIVE_BYTES = 1 << 16  # the kernel fills dumps up to the size that the reader offers
-TRIES = 10
+# A node with thousands of addresses that change hundreds of times a second needs some luck.
+PATIENCE_SECONDS = 5.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.05
 
 
 class NetlinkError(OSError):
@@ -55,7 +58,10 @@ class NetlinkError(OSError):
 
 
 class Link(Value):
-    """A link. `master` and `lower` are indexes, 0 for none; `lower` is in the same netns only."""
+    """A link. `master`, `lower` and `lower_elsewhere` are indexes, 0 for none.
+
+    The lower link, a macvlan's NIC say, is in the same netns or elsewhere.
+    """
 
     index: int
     name: str
@@ -68,6 +74,7 @@ class Link(Value):
     carrier: bool
     master: int
     lower: int
+    lower_elsewhere: int = 0
 
 
 class Address(Value):
@@ -133,11 +140,19 @@ class Netlink:
 
     def delete_link(self, index: int) -> None:
         """Delete a link; raises NetlinkError."""
+        self._change(RTM_DELLINK, IFINFOMSG.pack(0, 0, index, 0, 0))
+
+    def move_link(self, index: int, netns: int, name: str) -> None:
+        """Move a link to the netns of a descriptor, under a name; raises NetlinkError."""
+        text = name.encode() + b"\0"
+        attributes = NLATTR.pack(8, IFLA_NET_NS_FD) + U32.pack(netns)
+        attributes += NLATTR.pack(NLATTR.size + len(text), IFLA_IFNAME) + text
+        self._change(RTM_NEWLINK, IFINFOMSG.pack(0, 0, index, 0, 0) + attributes)
+
+    def _change(self, request: int, payload: bytes) -> None:
         self._sequence += 1
-        payload = IFINFOMSG.pack(0, 0, index, 0, 0)
-        flags = NLM_F_REQUEST | NLM_F_ACK
-        self._send(RTM_DELLINK, flags, payload)
-        self._receive(RTM_DELLINK)
+        self._send(request, NLM_F_REQUEST | NLM_F_ACK, payload)
+        self._receive(request)
 
     def _send(self, request: int, flags: int, payload: bytes) -> None:
         length = NLMSGHDR.size + len(payload)
@@ -145,13 +160,18 @@ class Netlink:
 
     def _dump(self, request: int, answer: int, payload: bytes) -> list[memoryview]:
         """Return the messages' bodies; a dump that a change interrupted is asked for again."""
-        for _ in range(TRIES):
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        pause = FIRST_PAUSE
+        while True:
             self._sequence += 1
             self._send(request, NLM_F_REQUEST | NLM_F_DUMP, payload)
             bodies, interrupted = self._receive(answer)
             if not interrupted:
                 return bodies
-        raise NetlinkError(errno.EINTR, "the kernel's lists changed all the time")
+            if time.monotonic() > deadline:
+                raise NetlinkError(errno.EINTR, "the kernel's lists changed all the time")
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     def _receive(self, answer: int) -> tuple[list[memoryview], bool]:
         bodies: list[memoryview] = []
@@ -232,6 +252,7 @@ def _link(body: memoryview) -> Link:
         carrier=bool(flags & IFF_LOWER_UP),
         master=master,
         lower=0 if elsewhere or kind == "veth" else lower,  # a veth's "link" is its peer
+        lower_elsewhere=lower if elsewhere and kind != "veth" else 0,
     )
 
 

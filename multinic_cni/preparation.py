@@ -100,6 +100,8 @@ def _choose(conf: NetConf, nics: list[Nic]) -> Sequence[Choice]:
         wish.masters = names
         if not admin.masters and not admin.master_nets:
             admin.masters = names  # whoever named the device has chosen
+    elif conf.devices:
+        log.warning("the runtime's device is not served", devices=",".join(conf.devices))
     try:
         selection = select(nics, admin, wish)
     except SelectionError as error:

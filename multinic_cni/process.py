@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 OUTPUT_LIMIT = 1 << 20
 CHUNK = 1 << 16
+CHUNKS_AT_ONCE = 32  # twice the limit
+STDERR = 1  # its place among the readers
 # Python ignores these two, and what is ignored stays so in the program that is executed.
 RESET = (_signal.SIGPIPE, _signal.SIGXFSZ)
 
@@ -82,9 +84,12 @@ class Process:
         return list(self._output)
 
     def read(self, reader: int) -> bool:
-        """Take what is in a pipe; tell whether more can come."""
+        """Take what is in a pipe; tell whether more can come.
+
+        Of stderr the end is kept, which says why. More than the limit on stdout is no result.
+        """
         output = self._output[reader]
-        while len(output) <= OUTPUT_LIMIT:
+        for _ in range(CHUNKS_AT_ONCE):  # others have pipes, too
             try:
                 chunk = os.read(reader, CHUNK)
             except BlockingIOError:
@@ -92,9 +97,13 @@ class Process:
             if not chunk:
                 return False
             output += chunk
-        self.failure = f"was killed: it printed more than {OUTPUT_LIMIT} bytes"
-        self.kill()
-        return False
+            if reader == self.readers[STDERR]:
+                del output[:-CHUNK]
+            elif len(output) > OUTPUT_LIMIT:
+                self.failure = f"was killed: it printed more than {OUTPUT_LIMIT} bytes"
+                self.kill()
+                return False
+        return True
 
     def outcome(self, status: int) -> Outcome:
         """Say how it ended; `status` is waitpid's."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from errno import EINVAL, ENOENT, ENOTDIR
 
 from multinic_cni import host
 from multinic_cni.attaching import detach
-from multinic_cni.delegates import LEAVE_NOTHING, MAKE_A_LINK
+from multinic_cni.compensation import (
+    bring_nics_back,
+    delete_own_links,
+    delete_temporary_links,
+)
+from multinic_cni.delegates import LEAVE_NOTHING
 from multinic_cni.delegation import Delegation
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
@@ -20,8 +26,8 @@ if TYPE_CHECKING:
     from multinic_cni.attaching import Detached
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
-    from multinic_cni.netlink import Link
 
+ORPHAN_PATIENCE = 5.0  # seconds; a helper that a delegate's DEL leaves behind mostly ends at once
 # The path has gone, or is the plain file that was below the mount (EINVAL).
 GONE = frozenset({ENOENT, ENOTDIR, EINVAL})
 
@@ -45,6 +51,7 @@ def remove(
     if record.complete:
         _say_begun(claim, record)
     pod = pod_of(record, netns)
+    still_there: list[CniError] = []
     try:
         delegation = Delegation(
             container_id=record.container_id,
@@ -55,11 +62,16 @@ def remove(
         )
         claim.let_children_inherit()
         outcomes = detach(record, delegation, deadline)
-        pending = _worth_a_retry(outcomes, pod)
+        if pod:
+            still_there = bring_nics_back(record, pod)
+            if not record.complete:
+                delete_temporary_links(record, pod)
+        pending = still_there + _worth_a_retry(outcomes, pod)
     finally:
         if pod:
             pod.close()
-    if claim.has_orphans() and not pending:
+    patience = min(ORPHAN_PATIENCE, max(0.0, deadline - time.monotonic()))
+    if claim.has_orphans(patience) and not pending:
         message = "a process that a delegate left behind still runs, and may undo the DEL"
         pending = [CniError(TRY_AGAIN, message)]
     if pending:
@@ -108,10 +120,11 @@ def _worth_a_retry(outcomes: list[Detached], pod: PodNetns | None) -> list[CniEr
     history: the NIC has vanished and its children with it, or the netns is gone.
     """
     failed = [outcome for outcome in outcomes if outcome.errors]
-    links = {link.name: link for link in pod.netlink.links()} if pod and failed else {}
-    left = {outcome.nic.ifname for outcome in failed if outcome.nic.ifname in links}
-    if pod:
-        left -= _delete_links([links[name] for name in left], failed, pod)
+    links = pod.netlink.links() if pod and failed else []
+    names = {link.name for link in links}
+    left = {outcome.nic.ifname for outcome in failed if outcome.nic.ifname in names}
+    if pod and left:
+        left -= delete_own_links([outcome.nic for outcome in failed], links, pod)
     pending: list[CniError] = []
     for outcome in failed:
         keeps_something = any(kind not in LEAVE_NOTHING for kind, _ in outcome.errors)
@@ -120,24 +133,3 @@ def _worth_a_retry(outcomes: list[Detached], pod: PodNetns | None) -> list[CniEr
         else:
             log.warning("delegate failed, but nothing is left", ifname=outcome.nic.ifname)
     return pending
-
-
-def _delete_links(links: list[Link], failed: list[Detached], pod: PodNetns) -> set[str]:
-    """Delete links whose delegate could not, and return the names of those that are gone.
-
-    macvlan and vlan refuse a DEL when their master has another name by now, any plugin when it has
-    been removed from the node. Only what such a delegate has made is deleted: never a NIC.
-    """
-    made = {outcome.nic.ifname: outcome.nic.confs[0]["type"] for outcome in failed}
-    gone = set()
-    for link in links:
-        if link.kind != made[link.name] or link.kind not in MAKE_A_LINK:
-            continue
-        try:
-            pod.netlink.delete_link(link.index)
-        except OSError as error:
-            log.warning("link cannot be deleted", ifname=link.name, reason=error.strerror)
-        else:
-            log.warning("link deleted, which its delegate did not", ifname=link.name)
-            gone.add(link.name)
-    return gone

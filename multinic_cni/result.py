@@ -100,6 +100,8 @@ def read_result(document: object, what: str) -> Result:
     match document:
         case None:
             return Result()
+        case dict() if "ip4" in document or "ip6" in document:
+            raise CniError(DECODE_FAILURE, f"{what} is of version 0.2.0 or older")
         case dict():
             return Result(
                 interfaces=tuple(

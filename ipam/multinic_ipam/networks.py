@@ -45,6 +45,14 @@ def split_cidr(text: str) -> tuple[int, int, int]:
     return version, number, length
 
 
+def canonical(text: str) -> str:
+    """Return a network in the one way in which we write it, any other text as it is."""
+    try:
+        return str(Network.parse(text))
+    except NetworkError:
+        return text
+
+
 class Network:
     """A block of addresses: version 4 or 6, the first address and the prefix length."""
 

@@ -103,6 +103,8 @@ class Store:
                 taken |= {parse_address(name)[1] for name in self._addresses(folder)}
         used = self.used(pool) + sum(1 for other in chosen if other.block == block)
         message = f"pool {pool} is exhausted: {used} of its {pool.size} addresses are reserved"
+        if used < pool.size:
+            message += ", the others are never given (gateways, the node's own, excludeCIDRs)"
         raise PoolExhaustedError(message)
 
     def reserve(

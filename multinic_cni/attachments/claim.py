@@ -11,8 +11,10 @@ until the last one has ended.
 from __future__ import annotations
 
 import os
+import time
 from select import poll
 
+from multinic_cni.attachments.orphans import end_orphans
 from multinic_cni.attachments.record import Record, read_record
 from multinic_cni.cancellation import cancelled
 from multinic_cni.errors import TRY_AGAIN, CniError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ATTACHMENTS = "attachments"
+PATIENCE_SHARE = 2 / 3  # of a DEL's time, before it ends what a former call left
 RECORD, LOCK, DAMAGED = ".json", ".lock", ".damaged"
 
 
@@ -70,11 +73,12 @@ class Claim:
             self._leash = os.pipe()
             os.set_inheritable(self._leash[1], True)
 
-    def has_orphans(self) -> bool:
+    def has_orphans(self, patience: float = 0) -> bool:
         """Tell whether a process that a delegate left behind still holds the lock with us.
 
-        Nobody can ask a lock who holds it. But all who inherited it have inherited the end of a
-        pipe as well, which reads as closed when the last of them has gone.
+        Waits for its end so many seconds. Nobody can ask a lock who holds it. But all who inherited
+        it have inherited the end of a pipe as well, which reads as closed when the last of them has
+        gone.
         """
         if self._leash is None:
             return self._orphans
@@ -82,7 +86,7 @@ class Claim:
         os.close(writer)
         closed = poll()
         closed.register(reader, 0)  # POLLHUP alone, which needs no asking
-        orphans = not closed.poll(0)
+        orphans = not closed.poll(patience * 1000)
         os.close(reader)
         self._leash = None
         self._orphans = self._orphans or orphans
@@ -127,6 +131,22 @@ def claim_existing(data_dir: str, network: str, key: str, deadline: float) -> Cl
         return None
     folder.close()
     return claim(data_dir, network, key, deadline)
+
+
+def claim_for_delete(data_dir: str, network: str, key: str, deadline: float) -> Claim | None:
+    """Lock as `claim_existing`, but end what still holds the lock after most of the time.
+
+    A delegate that hangs is why runtimes kill the plugin: the pod must be deletable all the same.
+    """
+    now = time.monotonic()
+    patience = now + (deadline - now) * PATIENCE_SHARE
+    try:
+        return claim_existing(data_dir, network, key, patience)
+    except CniError as error:
+        lock_file = f"{data_dir}/{ATTACHMENTS}/{network}/{key}{LOCK}"
+        if error.code != TRY_AGAIN or cancelled() or not end_orphans(lock_file):
+            raise
+    return claim_existing(data_dir, network, key, deadline)
 
 
 def claim_idle(data_dir: str, network: str, key: str) -> Claim | None:

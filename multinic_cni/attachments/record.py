@@ -39,6 +39,8 @@ NIC: Schema = (
     "object",
     {
         "nic": (True, TEXT),
+        "index": (True, ("integer", 0, None)),
+        "mac": (True, TEXT),
         "ifname": (True, TEXT),
         "confs": (True, ("list", CONF, 0, None)),
         "addresses": (True, ("list", ADDRESS, 0, None)),
@@ -75,12 +77,14 @@ class DamagedRecordError(Exception):
 
 
 class NicRecord(Value):
-    """One NIC's part: its name on the node, the inner name, and the chain's confs as executed.
+    """One NIC's part: what it is on the node, the inner name, and the chain's confs as executed.
 
     `result` is the chain's own result, None until its ADD has ended well.
     """
 
     nic: str
+    index: int
+    mac: str
     ifname: str
     confs: tuple[dict[str, Any], ...]
     reservations: tuple[Reservation, ...] = ()
@@ -132,6 +136,8 @@ class Record(Value):
             "nics": [
                 {
                     "nic": nic.nic,
+                    "index": nic.index,
+                    "mac": nic.mac,
                     "ifname": nic.ifname,
                     "confs": list(nic.confs),
                     "addresses": [
@@ -187,6 +193,8 @@ def _typed(document: dict[str, Any]) -> Record:
         nics=tuple(
             NicRecord(
                 nic=each["nic"],
+                index=each["index"],
+                mac=each["mac"],
                 ifname=each["ifname"],
                 confs=tuple(each["confs"]),
                 reservations=tuple(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from multinic_cni.conf import formats
 from multinic_cni.conf.problems import Problem, join, shortened
 from multinic_cni.errors import UNSUPPORTED_FIELD
-from multinic_ipam.networks import BITS, Network, NetworkError, parse_address
+from multinic_ipam.networks import BITS, Network, NetworkError, canonical, parse_address
 from multinic_ipam.pools import GeometryError, range_pool
 
 TYPE_CHECKING = False
@@ -162,8 +162,13 @@ def _subnet(document: Document, ipam: Document) -> Iterator[Problem]:
 
 def _ranges(document: Document, ranges: Document) -> Iterator[Problem]:
     masters = _masters(document)
+    keys = [canonical(key) for key in ranges]
+    for key in ranges:
+        if keys.count(canonical(key)) > 1:
+            message = "stands twice, written in two ways"
+            yield Problem(path=join("ipam.ranges", key), message=message)
     for master in document.get("masterNets") or []:
-        if master not in ranges:
+        if canonical(master) not in keys:
             yield Problem(path=join("ipam.ranges", master), message="is missing")
     subnets: dict[str, Network] = {}
     for master, listed in ranges.items():

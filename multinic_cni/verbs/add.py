@@ -70,7 +70,9 @@ def _open_pod(path: str) -> PodNetns:
 
 def _refuse_taken_names(pod: PodNetns, names: Sequence[str]) -> None:
     """Refuse a clash: a delegate would fail on it, and its DEL remove the other's interface."""
-    taken = {link.name for link in pod.netlink.links()}.intersection(names)
+    # A delegate that looks an inner name up would find an altname, too.
+    used = {name for link in pod.netlink.links() for name in (link.name, *link.altnames)}
+    taken = used.intersection(names)
     if taken:
         message = (
             f"the pod has an interface {', '.join(sorted(taken))} already, which is not this"
@@ -135,6 +137,8 @@ def _record(plan: Plan, pod: PodNetns, addresses: Sequence[Addresses]) -> Record
         nics=tuple(
             NicRecord(
                 nic=choice.nic.name,
+                index=choice.nic.index,
+                mac=choice.nic.mac,
                 ifname=ifname,
                 confs=chain_confs(conf, choice.nic.name, ipam_block(conf, choice.nic, own)),
                 reservations=tuple(reservation for reservation, _ in own),

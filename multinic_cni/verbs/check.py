@@ -70,7 +70,7 @@ def _check(call: Invocation, conf: NetConf, previous: Result, deadline: float) -
             findings = [
                 *_missing_reservations(conf.data_dir, record, deadline),
                 *_missing_in_result(record, previous, {call.netns, record.netns}),
-                *_missing_in_pod(record, pod),
+                *_missing_in_pod(record, previous, pod),
             ]
         finally:
             pod.close()
@@ -121,8 +121,12 @@ def _missing_in_result(record: Record, previous: Result, netns: set[str]) -> lis
     ]
 
 
-def _missing_in_pod(record: Record, pod: PodNetns) -> list[str]:
-    """Look for links, addresses and routes in the pod's netns."""
+def _missing_in_pod(record: Record, previous: Result, pod: PodNetns) -> list[str]:
+    """Look for links, addresses and routes in the pod's netns.
+
+    Routes only as far as prevResult has them still: later plugins and runtimes take some away.
+    """
+    kept = {str(route.get("dst")) for route in previous.routes}
     links = {link.name: link for link in pod.netlink.links()}
     addresses = {(a.link, a.version, a.number, a.prefix_length) for a in pod.netlink.addresses()}
     routes = {
@@ -145,7 +149,9 @@ def _missing_in_pod(record: Record, pod: PodNetns) -> list[str]:
         findings += [
             f"route {route['dst']} of {nic.ifname} is not in the pod"
             for route in result.routes
-            if "table" not in route and not _has_route(str(route.get("dst")), routes)
+            if str(route.get("dst")) in kept
+            and "table" not in route
+            and not _has_route(str(route.get("dst")), routes)
         ]
     return findings
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from multinic_cni.attachments.claim import claim_existing, key_of
+from multinic_cni.attachments.claim import claim_for_delete, key_of
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.conf import table
 from multinic_cni.conf.formats import absolute_path, network_name
@@ -46,7 +46,7 @@ def delete(call: Invocation, document: object) -> None:
 
 
 def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> None:
-    held = claim_existing(data_dir, network, key_of(call.container_id, call.ifname), deadline)
+    held = claim_for_delete(data_dir, network, key_of(call.container_id, call.ifname), deadline)
     if held is None:
         log.info("nothing to delete")
         return

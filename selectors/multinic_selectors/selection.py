@@ -141,6 +141,8 @@ def _is_asked_for(nic: Nic, wish: Wish) -> bool:
 def _why_no_candidate(nic: Nic, admin: Admin) -> str:
     if nic.loopback:
         return "it is the loopback"
+    if any("\udc80" <= character <= "\udcff" for character in nic.name):
+        return "its name is not UTF-8"  # so that no document could hold it
     named_exactly = any(_is_named(nic, master) for master in admin.masters if not is_glob(master))
     if named_exactly or _net_place(nic, admin) < len(admin.master_nets):
         return ""

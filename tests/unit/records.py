@@ -29,6 +29,8 @@ def record(*, complete: bool = True) -> Record:
         nics=(
             NicRecord(
                 nic="rail0",
+                index=3,
+                mac="02:00:00:00:00:03",
                 ifname="net1",
                 confs=(conf("macvlan", master="rail0"), conf("tuning", mtu=9000)),
                 reservations=(
@@ -42,7 +44,13 @@ def record(*, complete: bool = True) -> Record:
                     dns={"nameservers": ["10.1.0.53"]},
                 ),
             ),
-            NicRecord(nic="rail1", ifname="net1-1", confs=(conf("macvlan", master="rail1"),)),
+            NicRecord(
+                nic="rail1",
+                index=4,
+                mac="02:00:00:00:00:04",
+                ifname="net1-1",
+                confs=(conf("macvlan", master="rail1"),),
+            ),
         ),
     )
     return whole.but(complete=True) if complete else whole

@@ -108,7 +108,16 @@ LINKS = {
             index=9,
             flags=UP | LOWER_UP,
         ),
-        DEVICE.but(index=9, name="net1", altnames=(), mac="", mtu=0, kind="vlan", master=0),
+        DEVICE.but(
+            index=9,
+            name="net1",
+            altnames=(),
+            mac="",
+            mtu=0,
+            kind="vlan",
+            master=0,
+            lower_elsewhere=2,
+        ),
     ),
     "veth, whose link is its peer": (
         link(
