@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from multinic_selectors.selection import Choice
 
 NOT_SERVED = ("IP", "MAC", "GATEWAY")
+SERVED = frozenset({"nics", "masters", "master"})
 
 
 class Plan(Value):
@@ -128,6 +129,7 @@ def _warn_of_requests(call: Invocation, conf: NetConf) -> None:
     """Say what the pod asks for and does not get: an address or a MAC of its own choice."""
     asked = {name for name in NOT_SERVED if call.arg(name)}
     asked |= {name for name in ("ips", "mac") if conf.runtime_config.get(name)}
+    asked |= {f"args.cni.{name}" for name in conf.cni_args if name not in SERVED}
     if asked:
         log.warning("requests of the pod are not served", requests=",".join(sorted(asked)))
 

@@ -30,18 +30,23 @@ main() {
 # PyInstaller needs objdump and, since Debian's interpreter is static, the shared libpython beside it.
 install_system_packages() {
   local missing=()
+  # Which shared library is needed can be told only once Debian's interpreter is there.
+  [[ -e $PYTHON || $PYTHON != /usr/bin/python3 ]] || apt_install python3-venv
   "$PYTHON" -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
   command -v objdump >/dev/null || missing+=(binutils)
   [[ $(realpath "$PYTHON") != /usr/bin/python3.* ]] ||
     compgen -G "/usr/lib/*/lib$(basename "$(realpath "$PYTHON")").so.1.0" >/dev/null ||
     missing+=("lib$(basename "$(realpath "$PYTHON")")")
-  [[ ${#missing[@]} -gt 0 ]] || return 0
+  [[ ${#missing[@]} -eq 0 ]] || apt_install "${missing[@]}"
+}
+
+apt_install() {
   if [[ $EUID -ne 0 ]] || ! command -v apt-get >/dev/null; then
-    echo "build.sh: missing here: ${missing[*]} (Debian's names); install them, or be root" >&2
+    echo "build.sh: missing here: $* (Debian's names); install them, or be root" >&2
     exit 1
   fi
   apt-get update -qq >&2
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 fingerprint() {

@@ -12,9 +12,10 @@ PLUGIN=$PWD/dist/bundle/multinic-cni
 STATE=$(mktemp -d)
 
 main() {
+  trap clean_up EXIT
+  [[ $EUID -eq 0 ]] || { echo "demo.sh: needs root, for network namespaces" >&2; exit 1; }
   install_system_packages
   scripts/build.sh
-  trap clean_up EXIT
   make_node
   write_conf
 

@@ -12,9 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from multinic_cni.conf.models import NetConf
+PROJECT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(PROJECT), str(PROJECT / "ipam"), str(PROJECT / "selectors")]
 
-TABLE = Path(__file__).parent.parent / "multinic_cni" / "conf" / "table.py"
+from multinic_cni.conf.models import NetConf  # noqa: E402 - the path must be set first
+
+TABLE = PROJECT / "multinic_cni" / "conf" / "table.py"
 
 HEADER = '''"""The net conf's schema as constants, written by scripts/schema.py from models.py."""
 

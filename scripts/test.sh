@@ -4,28 +4,29 @@
 #   scripts/test.sh tests/unit          a part; any arguments of pytest
 # Network tests work in namespaces, the kernel's in a virtual machine: the machine's own interfaces are
 # not touched.
-set -euo pipefail
+set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 VENV=build/test-venv
-PACKAGES=(
-  python3-venv libpython3.11 binutils                                      # the build
-  iproute2 iputils-ping util-linux procps containernetworking-plugins strace gcc libc6-dev # tests/netns
-  podman runc busybox-static                                               # tests/e2e
-  git                                                                      # tests/unit (packaging)
+PACKAGES=(python3-venv libpython3.11 binutils git) # the build, and tests/unit
+NETWORK_PACKAGES=(
+  iproute2 iputils-ping util-linux procps containernetworking-plugins strace gcc libc6-dev # netns
+  podman runc busybox-static                                                               # e2e
 )
+trap 'echo "test.sh: failed at line $LINENO" >&2' ERR
 
 main() {
+  [[ $# -gt 0 ]] || set -- tests/unit tests/netns tests/e2e tests/vm
+  [[ "$*" = tests/unit* ]] && [[ $# -eq 1 ]] || PACKAGES+=("${NETWORK_PACKAGES[@]}")
   install_system_packages
   scripts/build.sh
   make_venv
-  [[ $# -gt 0 ]] || set -- tests/unit tests/netns tests/e2e tests/vm
   exec $VENV/bin/python -m pytest "$@"
 }
 
 install_system_packages() {
   local missing
-  missing=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${PACKAGES[@]}" 2>/dev/null |
+  missing=$({ dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${PACKAGES[@]}" 2>/dev/null || true; } |
     awk '$2 == "installed" {print $1}' | sort | comm -13 - <(printf '%s\n' "${PACKAGES[@]}" | sort))
   [[ -n $missing ]] || return 0
   if [[ $EUID -ne 0 ]]; then

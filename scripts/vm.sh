@@ -178,8 +178,8 @@ project() { # IMAGE PATH...: the checkout and what else the command needs
     path=$(realpath -e "$path")
     case $path/ in "$CHECKOUT"/*) ;; *) relative+=("${path#/}") ;; esac
   done
-  pack "$image" --exclude="${CHECKOUT#/}/.git" --exclude="${CHECKOUT#/}/build" \
-    --exclude='.*_cache' "${relative[@]}"
+  pack "$image" --exclude="${CHECKOUT#/}/.git" --exclude="${CHECKOUT#/}/build/venv" \
+    --exclude="${CHECKOUT#/}/build/pyinstaller" --exclude='.*_cache' "${relative[@]}"
 }
 
 pack() { # IMAGE TAR-ARGUMENTS...: from /

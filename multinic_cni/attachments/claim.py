@@ -144,7 +144,11 @@ def claim_for_delete(data_dir: str, network: str, key: str, deadline: float) -> 
         return claim_existing(data_dir, network, key, patience)
     except CniError as error:
         lock_file = f"{data_dir}/{ATTACHMENTS}/{network}/{key}{LOCK}"
-        if error.code != TRY_AGAIN or cancelled() or not end_orphans(lock_file):
+        if (
+            error.code != TRY_AGAIN
+            or cancelled()
+            or not end_orphans(lock_file, key.partition(":")[0])
+        ):
             raise
     return claim_existing(data_dir, network, key, deadline)
 

@@ -11,11 +11,11 @@ PROC = "/proc"
 OWN_EXECUTABLE = f"{PROC}/self/exe"
 
 
-def end_orphans(lock_file: str) -> bool:
-    """Kill the processes that have a lock's file open; tell whether there were any.
+def end_orphans(lock_file: str, container_id: str) -> bool:
+    """Kill the delegates that have a lock's file open; tell whether that was all who have.
 
-    None is killed while a call of the plugin is among them: that one is alive and will end by its
-    own deadline. Only an attachment's delegates, and what they started, ever inherit its lock.
+    Nothing is killed unless each of them was executed for this container, as its environment tells,
+    and none is a call of the plugin: that one is alive, and ends by its own deadline.
     """
     try:
         status = os.stat(lock_file, follow_symlinks=False)
@@ -29,15 +29,25 @@ def end_orphans(lock_file: str) -> bool:
         and int(process) != os.getpid()
         and _has_open(process, (status.st_dev, status.st_ino))
     ]
-    if any(_executable(process) == own for process in holders):
+    mark = f"CNI_CONTAINERID={container_id}".encode()
+    if not holders or not all(_is_delegate(process, mark, own) for process in holders):
         return False
     for process in holders:
-        log.warning("killing what a delegate left behind", pid=process, exe=_executable(process))
+        log.warning("killing what a delegate left behind", pid=process)
         try:
             os.kill(int(process), _signal.SIGKILL)
         except ProcessLookupError:
             continue
-    return bool(holders)
+    return True
+
+
+def _is_delegate(process: str, mark: bytes, own: str) -> bool:
+    try:
+        with open(f"{PROC}/{process}/environ", "rb") as file:
+            environment = file.read().split(b"\0")
+        return mark in environment and os.readlink(f"{PROC}/{process}/exe") != own
+    except OSError:
+        return True  # it has ended since
 
 
 def _has_open(process: str, file: tuple[int, int]) -> bool:
@@ -55,10 +65,3 @@ def _is(path: str, file: tuple[int, int]) -> bool:
     except OSError:
         return False  # it has been closed since
     return (status.st_dev, status.st_ino) == file
-
-
-def _executable(process: str) -> str:
-    try:
-        return os.readlink(f"{PROC}/{process}/exe")
-    except OSError:
-        return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from multinic_cni.conf.models import NetConf
-from multinic_cni.conf.netconf import check_version, problems_in
-from multinic_cni.conf.problems import Problem
+from multinic_cni.conf.netconf import check_version, problems_in, unknown_keys
+from multinic_cni.conf.problems import Problem, nearest
 from multinic_cni.conf.rules import OWN_TYPES
+from multinic_cni.conf.table import NET_CONF
 from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode
 
@@ -27,9 +29,14 @@ def validate(
 ) -> None:
     """Check net confs and conflists: every problem with its JSON path. Exit 1 if there is one.
 
+    Unknown keys at the top are only a warning, since runtimes put some there.
+
     Example: multinic-cni validate /etc/cni/net.d/20-rails.conf
     """
     found = {str(file): problems_of_file(file) for file in files}
+    for file in files:
+        for warning in warnings_of_file(file):
+            typer.echo(f"{file}: warning: {warning}", err=True)
     if as_json:
         listed = [
             {"file": file, "path": problem.path, "message": problem.message}
@@ -46,24 +53,53 @@ def validate(
 def problems_of_file(file: Path) -> list[Problem]:
     """Return what is wrong with a conf, or with every entry of ours in a conflist."""
     try:
-        document = decode(file.read_bytes(), str(file))
+        confs = list(_confs(file))
     except (CniError, OSError) as error:
         return [Problem(path="", message=str(error))]
+    return [
+        problem.but(path=".".join(filter(None, (path, problem.path))))
+        for path, conf in confs
+        for problem in problems_of(conf)
+    ]
+
+
+def warnings_of_file(file: Path) -> list[str]:
+    """Return what is no error, but hardly meant: unknown keys at the top, another plugin's type."""
+    try:
+        confs = list(_confs(file))
+    except (CniError, OSError):
+        return []  # that is a problem already
+    found = []
+    for path, conf in confs:
+        if not isinstance(conf, dict):
+            continue
+        for key in unknown_keys(conf):
+            near = nearest(key, NET_CONF[1])
+            hint = f"; did you mean {near!r}?" if near else ""
+            found.append(f"{path}{'.' if path else ''}{key}: unknown key{hint}")
+        if conf.get("type") not in OWN_TYPES:
+            found.append(f"type: {conf.get('type')!r} is none of {', '.join(OWN_TYPES)}")
+    return found
+
+
+def _confs(file: Path) -> Iterator[tuple[str, object]]:
+    """Read a file; give (JSON path, conf) of the conf, or of each entry of ours in a conflist.
+
+    Raises CniError, OSError.
+    """
+    document = decode(file.read_bytes(), str(file))
     if not isinstance(document, dict) or "plugins" not in document:
-        return problems_of(document)
+        yield "", document
+        return
     entries = document["plugins"]
     if not isinstance(entries, list):
-        return [Problem(path="plugins", message="must be a list")]
-    found = []
+        yield "plugins", None  # no conf: that is its problem
+        return
     for index, entry in enumerate(entries):
-        if not isinstance(entry, dict) or entry.get("type") not in OWN_TYPES:
-            continue
-        # The runtime puts the list's name and version into each entry.
-        whole = {**entry, **{key: document.get(key) for key in ("name", "cniVersion")}}
-        for problem in problems_of(whole):
-            path = f"plugins[{index}].{problem.path}" if problem.path else f"plugins[{index}]"
-            found.append(problem.but(path=path))
-    return found
+        if isinstance(entry, dict) and entry.get("type") in OWN_TYPES:
+            # The runtime puts the list's name and version into each entry.
+            whole = {**entry, **{key: document.get(key) for key in ("name", "cniVersion")}}
+            yield f"plugins[{index}]", whole
 
 
 def problems_of(document: object) -> list[Problem]:

@@ -76,7 +76,9 @@ def read_net_conf(document: object, called_as: str) -> NetConf:
         raise to_error(problems)
     conf = _typed(document, called_as)
     log.configure(file=conf.log_file, level=conf.log_level)
-    _warn_of_unknown_keys(document)
+    unknown = unknown_keys(document)
+    if unknown:
+        log.warning("unknown keys in the net conf", keys=",".join(unknown))
     return conf
 
 
@@ -97,11 +99,10 @@ def check_version(document: Mapping[str, object]) -> str:
     raise CniError(INCOMPATIBLE_VERSION, message)
 
 
-def _warn_of_unknown_keys(document: Mapping[str, object]) -> None:
+def unknown_keys(document: Mapping[str, object]) -> list[str]:
+    """Return the top-level keys that are none of ours: runtimes put some there."""
     keys: Mapping[str, object] = table.NET_CONF[1]
-    unknown = [key for key in document if key not in keys and not key.startswith("cni.dev/")]
-    if unknown:
-        log.warning("unknown keys in the net conf", keys=",".join(unknown))
+    return [key for key in document if key not in keys and not key.startswith("cni.dev/")]
 
 
 def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:

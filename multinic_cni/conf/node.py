@@ -7,6 +7,7 @@ from multinic_cni.jsontext import decode
 from multinic_cni.values import Value
 
 PATH = "/etc/cni/multinic/node.json"
+KEYS = ("hostIndex", "nodeName")
 
 
 class Node(Value):
@@ -27,6 +28,10 @@ def read_node(path: str = PATH) -> Node:
         raise io_failure("read the node's file", error) from error
     if not isinstance(document, dict):
         raise CniError(BAD_CONF, f"{path} is not a JSON object")
+    unknown = sorted(document.keys() - KEYS)
+    if unknown:
+        message = f"{path}: unknown keys {', '.join(unknown)}; it may have {', '.join(KEYS)}"
+        raise CniError(BAD_CONF, message)
     index = document.get("hostIndex")
     if index is not None and (type(index) is not int or index < 0):
         raise CniError(BAD_CONF, f"{path}: hostIndex must be a whole number from 0, not {index!r}")

@@ -101,6 +101,9 @@ def _addresses(document: Document) -> Iterator[Problem]:
             if "type" in arguments:
                 path = join(join("ipam.args", nic), "type")
                 yield Problem(path=path, message="stands in ipam.ipam_type, for all masters")
+    if document.get("subnet") and not ipam.get("type"):
+        message = "is used by ipam.type multi-nic-ipam alone, and there is no ipam.type"
+        yield Problem(path="subnet", message=message)
     if ipam.get("type") != "multi-nic-ipam":
         return
     yield from _routes(document, ipam)
@@ -148,11 +151,16 @@ def _subnet(document: Document, ipam: Document) -> Iterator[Problem]:
         yield Problem(path="subnet", message=message)
     elif len(masters) > 1 << interface_bits:
         message = (
-            f"{interface_bits} numbers {1 << interface_bits} interfaces, but masterNets and masters"
-            f" have {len(masters)} entries"
+            f"{interface_bits} bits number {1 << interface_bits} interfaces, but masterNets and"
+            f" masters have {len(masters)} entries: {(len(masters) - 1).bit_length()} are needed"
         )
         yield Problem(path="ipam.interfaceBlock", message=message)
+    by_index: dict[int, str] = {}
     for name, index in (document.get("hosts") or {}).items():
+        other = by_index.setdefault(index, name)
+        if other != name and host_bits:
+            message = f"{index} is {other}'s too: both would give out the same addresses"
+            yield Problem(path=join("hosts", name), message=message)
         if index >= 1 << host_bits:
             message = (
                 f"{index} does not fit in hostBlock {host_bits}: at most {(1 << host_bits) - 1}"

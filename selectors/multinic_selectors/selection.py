@@ -130,7 +130,9 @@ def select(nics: Sequence[Nic], admin: Admin, wish: Wish) -> Selection:
     # A pod that asks for less than the admin's least gets what it asks for.
     needed = max(1, min([admin.min_nics, *limits, *([len(asked)] if wish.masters else [])]))
     if len(chosen) < needed:
-        raise SelectionError(_too_few(chosen, needed, [*unhealthy, *refused]))
+        raise SelectionError(
+            _too_few(chosen, needed, [*_unmatched(nics, admin), *unhealthy, *refused])
+        )
     return Selection(chosen, refused, unhealthy)
 
 
@@ -201,6 +203,21 @@ def _place(nic: Nic, admin: Admin) -> int | None:
         if _is_named(nic, master):
             return place + offset
     return None
+
+
+def _unmatched(nics: Sequence[Nic], admin: Admin) -> list[tuple[str, str]]:
+    """Return the entries of the conf that no NIC of the node fits."""
+    nets = [
+        (str(net), "no NIC has an address in this masterNet")
+        for net in admin.master_nets
+        if not any(net.holds(each[0], each[1]) for nic in nics for each in nic.addresses)
+    ]
+    names = [
+        (master, "no NIC has this name")
+        for master in admin.masters
+        if not any(_is_named(nic, master) for nic in nics)
+    ]
+    return nets + names
 
 
 def _too_few(chosen: Sequence[Choice], needed: int, refused: Sequence[tuple[str, str]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,12 +14,20 @@ from tests.pytest_netns import namespaces, node, other_pod, pod, runtime, wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.netns.mounts import Mounts
     from tests.pytest_netns import Runtime
 
 __all__ = ["namespaces", "node", "other_pod", "pod", "runtime", "wire"]
+
+
+NODE_FILE = Path("/etc/cni/multinic/node.json")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_node_file() -> None:
+    """Refuse a machine whose own file would decide which addresses the tests' nodes give."""
+    assert not NODE_FILE.exists(), f"these tests need a machine without {NODE_FILE}"
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -78,7 +78,7 @@ def test_works(
     *, runtime: Runtime, node: Node, pod: Namespace, mounts: Mounts, example: Path, tmp_path: Path
 ) -> None:
     """As it is, on "node-a", with the default folders: in a mount namespace of its own."""
-    for folder in ("/etc/cni", "/var/lib/cni"):
+    for folder in ("/etc/cni", "/var/lib"):
         mounts.mount_tmpfs(folder)
     mounts.seen("/etc/cni/multinic").mkdir()
     mounts.seen("/etc/cni/multinic/node.json").write_text('{"nodeName": "node-a"}')

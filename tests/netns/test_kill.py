@@ -213,17 +213,34 @@ def test_add_at_once_waits_for_orphaned_delegates(
     assert state.left() == []
 
 
-def test_lock_held_too_long(orphaned: Attachment, gate: Path, state: State) -> None:
-    """The attachment's lock: code 11 at the deadline, and DEL works when the orphans are gone."""
-    orphaned.conf = orphaned.conf | {"timeout": 1}
-    for command in ("DEL", "ADD"):
-        answer = orphaned.call(command)
-        assert f"c-{orphaned.pod.name}:net1 is busy" in answer.error(TRY_AGAIN)
-        assert 0.9 < answer.seconds < SOON
-    gate.unlink()
+def test_lock_held_too_long(runtime: Runtime, pod: Namespace, state: State) -> None:
+    """The attachment's lock with a stranger: code 11 at the deadline, and he is left alone."""
+    attachment = runtime.attachment(pod, runtime.conf(timeout=1, **CONF))
+    attachment.add()
+    (lock_file,) = state.root.glob("attachments/*/*.lock")
+    with lock_file.open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in ("DEL", "ADD"):
+            answer = attachment.call(command)
+            assert f"c-{pod.name}:net1 is busy" in answer.error(TRY_AGAIN)
+            assert answer.seconds < SOON
 
-    orphaned.conf = orphaned.conf | {"timeout": 20}
-    orphaned.delete().succeeded()
+    attachment.delete().succeeded()
+    assert pod.links() == {}
+    assert state.left() == []
+
+
+def test_orphans_that_hang(orphaned: Attachment, state: State) -> None:
+    """An ADD waits for them until its deadline; a DEL ends them when most of its time is over."""
+    orphaned.conf = orphaned.conf | {"timeout": 1}
+
+    message = orphaned.call("ADD").error(TRY_AGAIN)
+
+    assert f"c-{orphaned.pod.name}:net1 is busy" in message
+    orphaned.conf = orphaned.conf | {"timeout": 6}
+    answer = orphaned.delete()
+    answer.succeeded()
+    assert answer.seconds > 2
     assert orphaned.pod.links() == {}
     assert state.left() == []
 

@@ -278,7 +278,7 @@ def test_closed_streams(
 
 
 def test_reader_that_has_gone(attachment: Attachment, state: State) -> None:
-    """Nobody reads the answer, so nobody will send DEL knowingly; DEL works if it comes."""
+    """Nobody reads the answer, so all is undone; DEL works if it comes."""
     environment = attachment.runtime.environment("ADD", **attachment.variables())
     reader, writer = os.pipe()
     os.close(reader)
@@ -293,7 +293,8 @@ def test_reader_that_has_gone(attachment: Attachment, state: State) -> None:
     os.close(writer)
 
     assert done.returncode == 1
-    assert b"does not read the answer" in done.stderr
+    assert b"the runtime cannot read the answer" in done.stderr
+    assert attachment.pod.links() == {}
     attachment.delete().succeeded()
     assert attachment.pod.links() == {}
     assert state.left() == []

@@ -29,8 +29,14 @@ def test_names_are_compared_with_regard_to_case() -> None:
     ],
 )
 def test_reason_names_the_words_of_the_conf(words: dict[str, Any], missing: str) -> None:
-    expected = f"neither its name nor its addresses are in {missing}"
-    assert {"eth5": expected} == refusals([nic("eth5", "10.1.0.1/24")], **words)
+    unmatched = {
+        "10.9.0.0/24": "no NIC has an address in this masterNet",
+        "rail*": "no NIC has this name",
+    }
+    entries = {*words.get("nets", ()), *words.get("masters", ())}
+    expected = {entry: unmatched[entry] for entry in entries}
+    expected["eth5"] = f"neither its name nor its addresses are in {missing}"
+    assert expected == refusals([nic("eth5", "10.1.0.1/24")], **words)
 
 
 def test_reason_without_masters_or_nets() -> None:

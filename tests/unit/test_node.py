@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     [
         ("{}", Node()),
         ('{"hostIndex": 0}', Node(host_index=0)),
-        ('{"hostIndex": 7, "nodeName": "node-a", "later": 1}', Node(host_index=7, name="node-a")),
+        ('{"hostIndex": 7, "nodeName": "node-a"}', Node(host_index=7, name="node-a")),
         ('{"hostIndex": null, "nodeName": null}', Node()),
     ],
 )
@@ -24,6 +24,15 @@ def test_read(tmp_path: Path, text: str, expected: Node) -> None:
     file = tmp_path / "node.json"
     file.write_text(text)
     assert expected == read_node(str(file))
+
+
+def test_misspelt_key_is_no_silence(tmp_path: Path) -> None:
+    """Else the conf's hosts would decide, and perhaps another node's block."""
+    file = tmp_path / "node.json"
+    file.write_text('{"hostindex": 3}')
+    with pytest.raises(CniError) as raised:
+        read_node(str(file))
+    assert (BAD_CONF, True) == (raised.value.code, "hostindex" in raised.value.message)
 
 
 def test_missing_file_says_nothing(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ PINNED = re.compile(r"[a-z0-9-]+==[a-z0-9.]+ \\|    --hash=sha256:[0-9a-f]{64}( 
 
 def tracked(*folders: Path | str) -> list[Path]:
     """Name what git tracks there; before the first commit, what it would take."""
-    listing: list[str] = ["git", "ls-files", "-z"]
+    listing: list[str] = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
     for options in ((), ("--others", "--exclude-standard")):
         command = [*listing, *options, "--", *map(str, folders)]
         names = subprocess.run(command, cwd=PROJECT, check=True, capture_output=True, text=True)

@@ -137,7 +137,19 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str, int]] = {
     "too few interfaces": (
         {"subnet": "192.168.0.0/16", "ipam": {**OWN, "hostBlock": 6}},
         "ipam.interfaceBlock",
-        "0 numbers 1 interfaces, but masterNets and masters have 2 entries",
+        "0 bits number 1 interfaces, but masterNets and masters have 2 entries: 1 are needed",
+        BAD_CONF,
+    ),
+    "two hosts with one index": (
+        {"subnet": "192.168.0.0/16", "ipam": BLOCKS, "hosts": {"a": 3, "b": 3}},
+        "hosts.b",
+        "3 is a's too",
+        BAD_CONF,
+    ),
+    "subnet that nothing uses": (
+        {"subnet": "192.168.0.0/16", "ipam": None},
+        "subnet",
+        "is used by ipam.type multi-nic-ipam alone",
         BAD_CONF,
     ),
     "host index": (
