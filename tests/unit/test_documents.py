@@ -1,0 +1,43 @@
+"""The README against the net conf's models: no key is only in one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from multinic_cni import errors
+from multinic_cni.conf.models import AttachPolicy, MultiNicIpam, NetConf
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+# What the specification defines, what runtimes set, and the operator's keys that do nothing here.
+NOT_OURS = {"cniVersion", "name", "type", "dns", "args", "capabilities"}
+ELSEWHERE = ("set by", "accepted, unused")
+
+
+def keys() -> list[str]:
+    fields = {**NetConf.model_fields, **AttachPolicy.model_fields, **MultiNicIpam.model_fields}
+    return sorted(
+        field.alias or name
+        for name, field in fields.items()
+        if not (field.description or "").startswith(ELSEWHERE)
+        and not (field.alias or name).startswith("cni.dev/")
+        and name not in NOT_OURS
+    )
+
+
+@pytest.mark.parametrize("key", keys())
+def test_key_stands_in_the_readme(key: str) -> None:
+    assert f"`{key}`" in README or f'"{key}"' in README or f"ipam.{key}`" in README
+
+
+@pytest.mark.parametrize(
+    "code",
+    sorted(
+        value
+        for name, value in vars(errors).items()
+        if name.isupper() and isinstance(value, int) and (value >= 100 or name == "BAD_NETNS")
+    ),
+)
+def test_our_error_codes_stand_in_the_readme(code: int) -> None:
+    assert f"| {code} |" in README
