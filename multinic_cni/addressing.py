@@ -15,7 +15,7 @@ from multinic_ipam.pools import GeometryError, Pool, host_pool, range_pool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
     from multinic_cni.conf.netconf import NetConf
@@ -57,16 +57,17 @@ def pools_of(
         raise CniError(BAD_CONF, message) from None
 
 
-def host_index(conf: NetConf, node: Node, host_name: str) -> int:
+def host_index(conf: NetConf, read_node: Callable[[], Node], host_name: Callable[[], str]) -> int:
     """Return this node's number; CniError 7 that says how to give it one.
 
     Never a hash, never modulo: two nodes with one index give out the same addresses.
     """
     if not uses_store(conf) or not conf.subnets or not conf.ipam.get("hostBlock"):
         return 0
+    node = read_node()  # only where it matters
     if node.host_index is not None:
         return node.host_index
-    name = node.name or host_name
+    name = node.name or host_name()
     if name in conf.hosts:
         return conf.hosts[name]
     message = f"this node ({name}) has no host index, so its share of subnet is not known"

@@ -6,6 +6,7 @@ import os
 
 from multinic_cni.delegates import MAKE_A_LINK, TAKE_THE_NIC
 from multinic_cni.errors import TRY_AGAIN, CniError
+from multinic_cni.host import links_of_node
 from multinic_cni.log import log
 from multinic_cni.netns import OWN
 
@@ -33,7 +34,8 @@ def delete_own_links(nics: Sequence[NicRecord], links: Sequence[Link], pod: PodN
     for nic in nics:
         link = by_name.get(nic.ifname)
         kind = nic.confs[0]["type"]
-        if link is not None and kind in MAKE_A_LINK and link.kind == kind and _delete(link, pod):
+        made_here = link is not None and (link.kind, link.lower_elsewhere) == (kind, nic.index)
+        if link is not None and made_here and kind in MAKE_A_LINK and _delete(link, pod):
             gone.add(nic.ifname)
     return gone
 
@@ -53,17 +55,31 @@ def delete_temporary_links(record: Record, pod: PodNetns) -> None:
 def bring_nics_back(record: Record, pod: PodNetns) -> list[CniError]:
     """Move NICs that are still in the pod back to the node, under their own names.
 
-    host-device moves, then renames; killed between the two, it finds the NIC no more. The NIC is
-    known by its MAC under one of its two names.
+    host-device moves, then renames; killed between the two, it finds the NIC no more. The pod may
+    have links of its own making under any name, with any MAC: so the kind must be the NIC's, too,
+    and a NIC that is on the node already is not looked for.
     """
     taken = [nic for nic in record.nics if nic.confs and nic.confs[0]["type"] in TAKE_THE_NIC]
-    links = pod.netlink.links() if taken else []
+    found = [(nic, [each for each in pod.netlink.links() if _is_nic(each, nic)]) for nic in taken]
+    if not any(links for _, links in found):
+        return []
+    with_names = {link.name: link for link in links_of_node()}
     errors = []
-    for nic in taken:
-        for link in links:
-            if link.mac == nic.mac and link.name in {nic.ifname, nic.nic} and not link.loopback:
-                errors += _move_back(nic, link, pod)
+    for nic, links in found:
+        at_home = with_names.get(nic.nic)
+        if not links or (at_home is not None and at_home.mac == nic.mac):
+            continue
+        if at_home is not None or len(links) > 1:
+            other = "the node has another link of that name" if at_home else "there are two of it"
+            message = f"NIC {nic.nic} is still in the pod as {links[0].name}, and {other}"
+            errors.append(CniError(TRY_AGAIN, message))
+            continue
+        errors += _move_back(nic, links[0], pod)
     return errors
+
+
+def _is_nic(link: Link, nic: NicRecord) -> bool:
+    return (link.mac, link.kind) == (nic.mac, nic.kind) and link.name in {nic.ifname, nic.nic}
 
 
 def _move_back(nic: NicRecord, link: Link, pod: PodNetns) -> list[CniError]:
@@ -71,7 +87,7 @@ def _move_back(nic: NicRecord, link: Link, pod: PodNetns) -> list[CniError]:
     try:
         pod.netlink.move_link(link.index, own, nic.nic)
     except OSError as error:
-        message = f"NIC {nic.nic} is still in the pod as {link.name}: {error.strerror}"
+        message = f"NIC {nic.nic} cannot be brought back from the pod: {error.strerror}"
         return [CniError(TRY_AGAIN, message)]
     finally:
         os.close(own)

@@ -13,6 +13,7 @@ from multinic_cni.errors import (
 )
 from multinic_cni.jsontext import decode, encode
 from multinic_cni.log import log
+from multinic_cni.orphans import caller_of_delegates
 from multinic_cni.process import Command
 from multinic_cni.values import Value
 from multinic_cni.versions import newest_common
@@ -60,7 +61,7 @@ def delegation_without_pod(path: tuple[str, ...]) -> Delegation:
         netns="",
         path=path,
         cni_args="",
-        environment=delegate_environment(os.environ),
+        environment=environment_for_delegates(),
     )
 
 
@@ -163,6 +164,11 @@ def _execute(
     outcome = yield command
     log.debug(f"{call.who} {call.command}", status=outcome.exit_status, failure=outcome.failure)
     return understand(call, command, outcome)
+
+
+def environment_for_delegates() -> dict[str, str]:
+    """Return what delegates get of this process's environment, and who calls them."""
+    return delegate_environment(os.environ) | caller_of_delegates()
 
 
 def delegate_environment(environment: Mapping[str, str]) -> dict[str, str]:

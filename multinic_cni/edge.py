@@ -8,7 +8,14 @@ import time
 from select import POLLIN, POLLOUT, poll
 
 from multinic_cni import __version__, cancellation
-from multinic_cni.errors import DECODE_FAILURE, INTERNAL, IO_FAILURE, CniError, io_failure
+from multinic_cni.errors import (
+    DECODE_FAILURE,
+    INTERNAL,
+    IO_FAILURE,
+    TRY_AGAIN,
+    CniError,
+    io_failure,
+)
 from multinic_cni.invocation import read_environment
 from multinic_cni.jsontext import decode, encode
 from multinic_cni.log import log
@@ -27,6 +34,7 @@ STDOUT_SECONDS = 10.0
 STREAM_TICK_SECONDS = 0.1
 PIPE_BUF = 4096  # what a pipe that polls as writable takes without blocking
 CHUNK = 1 << 16
+CLOSED = -1
 
 
 def main() -> NoReturn:
@@ -81,6 +89,7 @@ def _undo(call: Invocation, document: object) -> None:
     """Detach what the runtime will never hear of."""
     from multinic_cni.verbs.delete import delete  # noqa: PLC0415 - see above
 
+    cancellation.ignore_from_now_on()
     try:
         delete(call, document)
     except CniError as error:
@@ -123,13 +132,18 @@ def _guard_streams() -> int:
     Whatever prints by mistake, here or in a library, must not spoil it. Streams that the runtime
     has closed are opened, or a state file would get their numbers.
     """
+    try:
+        os.fstat(1)
+        closed = False
+    except OSError:
+        closed = True
     while True:
         descriptor = os.open(os.devnull, os.O_RDWR)
         if descriptor > 2:  # noqa: PLR2004 - stdin, stdout and stderr are there
             os.close(descriptor)
             break
     os.umask(0o022)  # an inherited one could make the state unreadable for ourselves
-    output = os.dup(1)
+    output = CLOSED if closed else os.dup(1)
     os.dup2(2, 1)
     return output
 
@@ -163,6 +177,8 @@ def _read_stdin(seconds: float) -> bytes:
                 raise CniError(DECODE_FAILURE, message)
     except OSError as error:
         raise io_failure("read the net conf from stdin", error) from error
+    if cancellation.cancelled():
+        raise CniError(TRY_AGAIN, "the runtime called the plugin off")
     raise CniError(IO_FAILURE, f"stdin was not closed within {seconds} s")
 
 
@@ -173,6 +189,9 @@ def _version_for_errors(document: object) -> str:
 
 def _write(descriptor: int, document: dict[str, object]) -> int:
     """Write the one document; return the exit status."""
+    if descriptor == CLOSED:
+        log.error("the runtime has closed stdout: there is nowhere to put the answer")
+        return 1
     content = memoryview(encode(document).encode() + b"\n")
     stdout = poll()
     stdout.register(descriptor, POLLOUT)
@@ -181,7 +200,7 @@ def _write(descriptor: int, document: dict[str, object]) -> int:
         while content:
             if stdout.poll(STREAM_TICK_SECONDS * 1000):
                 content = content[os.write(descriptor, content[:PIPE_BUF]) :]
-            elif time.monotonic() > deadline:
+            elif time.monotonic() > deadline or cancellation.cancelled():
                 log.error("the runtime does not read the answer")
                 return 1
     except OSError as error:

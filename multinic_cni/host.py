@@ -12,7 +12,7 @@ from multinic_selectors.inventory import inventory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from multinic_cni.netlink import Route
+    from multinic_cni.netlink import Link, Route
     from multinic_selectors.nics import Nic
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -30,6 +30,15 @@ def nics() -> list[Nic]:
     except OSError as error:
         raise io_failure("list the node's NICs", error) from error
     return inventory(links, addresses, routes)
+
+
+def links_of_node() -> list[Link]:
+    """Return the links of the plugin's own netns as the kernel has them; raises OSError."""
+    netlink = Netlink()
+    try:
+        return netlink.links()
+    finally:
+        netlink.close()
 
 
 def _ipv6_routes(netlink: Netlink) -> list[Route]:

@@ -6,7 +6,7 @@ import os
 
 from multinic_cni import host
 from multinic_cni.attachments.record import DamagedRecordError
-from multinic_cni.delegation import delegate_environment
+from multinic_cni.delegation import environment_for_delegates
 from multinic_cni.errors import ALREADY_ATTACHED, CniError
 from multinic_cni.log import log
 from multinic_cni.netns import PodNetns
@@ -51,7 +51,7 @@ def clear_leftover(claim: Claim, call: Invocation, conf: NetConf, deadline: floa
         data_dir=conf.data_dir,
         netns=call.netns,
         path=call.path,
-        environment=delegate_environment(os.environ),
+        environment=environment_for_delegates(),
         deadline=deadline,
     )
     if errors:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 from multinic_cni import host
 from multinic_cni.addressing import host_index, ipam_without_nic, pools_of
 from multinic_cni.conf.node import read_node
 from multinic_cni.delegates import chain_confs, delegate_cni_args, executables
-from multinic_cni.delegation import Delegation, delegate_environment, not_found
+from multinic_cni.delegation import Delegation, environment_for_delegates, not_found
 from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError
 from multinic_cni.log import log
 from multinic_cni.netns import is_own
@@ -70,7 +68,7 @@ def wanted_pools(
     conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic]
 ) -> list[tuple[str, Alternatives]]:
     """Return each chosen NIC's name and pools; `nics` are all of the node's."""
-    index = host_index(conf, read_node(), host.name())
+    index = host_index(conf, read_node, host.name)
     node = [(version, number) for nic in nics for version, number, _ in nic.addresses]
     return [(choice.nic.name, pools_of(conf, choice, index, node)) for choice in choices]
 
@@ -82,7 +80,7 @@ def delegation_for(call: Invocation) -> Delegation:
         netns=call.netns,
         path=call.path,
         cni_args=delegate_cni_args(call.cni_args),
-        environment=delegate_environment(os.environ),
+        environment=environment_for_delegates(),
     )
 
 

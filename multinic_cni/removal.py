@@ -48,9 +48,9 @@ def remove(
     a retry can mend: then nothing is released and the record stays, since the pod still holds all.
     Raises CniError if the store does not answer.
     """
+    pod = pod_of(record, netns)
     if record.complete:
         _say_begun(claim, record)
-    pod = pod_of(record, netns)
     still_there: list[CniError] = []
     try:
         delegation = Delegation(

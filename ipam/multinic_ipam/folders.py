@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+CHUNK = 1 << 16
 
 
 class Folder:
@@ -65,8 +66,10 @@ class Folder:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             descriptor = os.open(plain(name), flags, dir_fd=self.descriptor)
-            with os.fdopen(descriptor, "rb") as file:
-                return file.read()
+            try:
+                return read_all(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             error.filename = f"{self.path}/{name}"
             raise
@@ -85,11 +88,14 @@ class Folder:
 
     def create(self, name: str, content: bytes) -> None:
         """Write a new file, in place of what a killed process may have left under its name."""
-        # A killed process may have left the old file with other names already: it is unlinked and
-        # not truncated, or the owner of those would lose the content.
-        self.remove(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(name, flags, FILE_MODE, dir_fd=self.descriptor)
+        try:
+            descriptor = os.open(name, flags, FILE_MODE, dir_fd=self.descriptor)
+        except FileExistsError:
+            # The old file may have other names already: it is unlinked and not truncated, or the
+            # owner of those would lose the content.
+            self.remove(name)
+            descriptor = os.open(name, flags, FILE_MODE, dir_fd=self.descriptor)
         try:
             view = memoryview(content)
             while view:
@@ -148,6 +154,14 @@ class Folder:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def read_all(descriptor: int) -> bytes:
+    """Return a file's content, without the five calls that a Python file object makes first."""
+    content = b""
+    while chunk := os.read(descriptor, CHUNK):
+        content += chunk
+    return content
 
 
 def plain(name: str) -> str:

@@ -60,7 +60,11 @@ class Store:
     def __enter__(self) -> Self:
         """Take the lock; raises LockTimeoutError, OSError."""
         self._root = Folder.at(self._path)
-        self._lock = self._root.lock_file(LOCK)
+        try:
+            self._lock = self._root.lock_file(LOCK)
+        except OSError:
+            self._root.close()
+            raise
         try:
             lock(self._lock, self._deadline, self._called_off)
             self._pools = self._root.child(POOLS, create=True)
@@ -161,18 +165,6 @@ class Store:
     def not_held(self, reservations: Sequence[Reservation], owner: Owner) -> list[Reservation]:
         """Return those of the reservations whose address file is not there or not the owner's."""
         return [each for each in reservations if not self._holds(each, owner)]
-
-    def choose_from(
-        self, pools: Sequence[Pool], chosen: Sequence[Reservation]
-    ) -> tuple[Reservation, Pool]:
-        """Choose from the first pool with a free address; the error tells of all of them."""
-        full = []
-        for pool in pools:
-            try:
-                return self.choose(pool, chosen), pool
-            except PoolExhaustedError as error:
-                full.append(str(error))
-        raise PoolExhaustedError("; ".join(full))
 
     def prove_writable(self) -> None:
         """Write and remove a file; raises OSError."""

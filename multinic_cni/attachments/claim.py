@@ -14,11 +14,11 @@ import os
 import time
 from select import poll
 
-from multinic_cni.attachments.orphans import end_orphans
 from multinic_cni.attachments.record import Record, read_record
 from multinic_cni.cancellation import cancelled
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
+from multinic_cni.orphans import end_orphans
 from multinic_ipam.folders import Folder
 from multinic_ipam.locks import LockTimeoutError, lock, try_lock
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ATTACHMENTS = "attachments"
-PATIENCE_SHARE = 2 / 3  # of a DEL's time, before it ends what a former call left
+# How long a DEL waits before it ends what a dead call left: runtimes have limits of their own.
+PATIENCE_SHARE, LONGEST_PATIENCE = 2 / 3, 20.0
 RECORD, LOCK, DAMAGED = ".json", ".lock", ".damaged"
 
 
@@ -109,7 +110,10 @@ class Claim:
 
 def claim(data_dir: str, network: str, key: str, deadline: float) -> Claim:
     """Lock an attachment, new or old; CniError 11 if another call holds it until the deadline."""
-    folder = _network_folder(data_dir, network, create=True)
+    return _claim(_network_folder(data_dir, network, create=True), key, deadline)
+
+
+def _claim(folder: Folder, key: str, deadline: float) -> Claim:
     try:
         return Claim(folder, key, _locked(folder, key, deadline))
     except BaseException:
@@ -129,27 +133,22 @@ def claim_existing(data_dir: str, network: str, key: str, deadline: float) -> Cl
     if not folder.exists(key + LOCK) and not folder.exists(key + RECORD):
         folder.close()
         return None
-    folder.close()
-    return claim(data_dir, network, key, deadline)
+    return _claim(folder, key, deadline)
 
 
 def claim_for_delete(data_dir: str, network: str, key: str, deadline: float) -> Claim | None:
-    """Lock as `claim_existing`, but end what still holds the lock after most of the time.
+    """Lock as `claim_existing`, but end delegates of dead calls after some of the time.
 
     A delegate that hangs is why runtimes kill the plugin: the pod must be deletable all the same.
     """
     now = time.monotonic()
-    patience = now + (deadline - now) * PATIENCE_SHARE
+    patience = min((deadline - now) * PATIENCE_SHARE, LONGEST_PATIENCE)
     try:
-        return claim_existing(data_dir, network, key, patience)
+        return claim_existing(data_dir, network, key, now + patience)
     except CniError as error:
-        lock_file = f"{data_dir}/{ATTACHMENTS}/{network}/{key}{LOCK}"
-        if (
-            error.code != TRY_AGAIN
-            or cancelled()
-            or not end_orphans(lock_file, key.partition(":")[0])
-        ):
+        if error.code != TRY_AGAIN or cancelled():
             raise
+    end_orphans(f"{data_dir}/{ATTACHMENTS}/{network}/{key}{LOCK}")
     return claim_existing(data_dir, network, key, deadline)
 
 

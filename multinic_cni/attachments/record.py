@@ -40,6 +40,7 @@ NIC: Schema = (
     {
         "nic": (True, TEXT),
         "index": (True, ("integer", 0, None)),
+        "kind": (True, TEXT),
         "mac": (True, TEXT),
         "ifname": (True, TEXT),
         "confs": (True, ("list", CONF, 0, None)),
@@ -84,6 +85,7 @@ class NicRecord(Value):
 
     nic: str
     index: int
+    kind: str
     mac: str
     ifname: str
     confs: tuple[dict[str, Any], ...]
@@ -137,6 +139,7 @@ class Record(Value):
                 {
                     "nic": nic.nic,
                     "index": nic.index,
+                    "kind": nic.kind,
                     "mac": nic.mac,
                     "ifname": nic.ifname,
                     "confs": list(nic.confs),
@@ -194,6 +197,7 @@ def _typed(document: dict[str, Any]) -> Record:
             NicRecord(
                 nic=each["nic"],
                 index=each["index"],
+                kind=each["kind"],
                 mac=each["mac"],
                 ifname=each["ifname"],
                 confs=tuple(each["confs"]),

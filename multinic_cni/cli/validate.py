@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
+from multinic_cni.addressing import OWN as OWN_IPAM
 from multinic_cni.conf.models import NetConf
 from multinic_cni.conf.netconf import check_version, problems_in, unknown_keys
 from multinic_cni.conf.problems import Problem, nearest
@@ -69,10 +70,13 @@ def warnings_of_file(file: Path) -> list[str]:
         confs = list(_confs(file))
     except (CniError, OSError):
         return []  # that is a problem already
-    found = []
+    found = [] if confs else [f"no plugin has one of the types {', '.join(OWN_TYPES)}"]
     for path, conf in confs:
         if not isinstance(conf, dict):
             continue
+        ipam = conf.get("ipam")
+        if conf.get("subnet") and isinstance(ipam, dict) and ipam.get("type") != OWN_IPAM:
+            found.append(f"subnet: is not used, since ipam.type is not {OWN_IPAM}")
         for key in unknown_keys(conf):
             near = nearest(key, NET_CONF[1])
             hint = f"; did you mean {near!r}?" if near else ""

@@ -138,6 +138,7 @@ def _record(plan: Plan, pod: PodNetns, addresses: Sequence[Addresses]) -> Record
             NicRecord(
                 nic=choice.nic.name,
                 index=choice.nic.index,
+                kind=choice.nic.kind,
                 mac=choice.nic.mac,
                 ifname=ifname,
                 confs=chain_confs(conf, choice.nic.name, ipam_block(conf, choice.nic, own)),

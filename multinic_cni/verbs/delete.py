@@ -6,14 +6,13 @@ the network's name and the data directory matter.
 
 from __future__ import annotations
 
-import os
 import time
 
 from multinic_cni.attachments.claim import claim_for_delete, key_of
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.conf import table
 from multinic_cni.conf.formats import absolute_path, network_name
-from multinic_cni.delegation import delegate_environment
+from multinic_cni.delegation import environment_for_delegates
 from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, CniError, io_failure, join_errors
 from multinic_cni.leftovers import put_aside
 from multinic_cni.log import LEVELS, log
@@ -65,7 +64,7 @@ def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> N
             data_dir=data_dir,
             netns=call.netns,
             path=call.path,
-            environment=delegate_environment(os.environ),
+            environment=environment_for_delegates(),
             deadline=deadline,
         )
     finally:

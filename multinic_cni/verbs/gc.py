@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from multinic_cni.addressing import ipam_without_nic
@@ -19,8 +18,8 @@ from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.delegates import chain_confs
 from multinic_cni.delegation import (
     ask_if_supported,
-    delegate_environment,
     delegation_without_pod,
+    environment_for_delegates,
 )
 from multinic_cni.errors import INCOMPATIBLE_VERSION, CniError, io_failure, join_errors
 from multinic_cni.execution import drive
@@ -103,7 +102,7 @@ def _clear(
             data_dir=conf.data_dir,
             netns="",
             path=call.path,
-            environment=delegate_environment(os.environ),
+            environment=environment_for_delegates(),
             deadline=deadline,
         )
     finally:

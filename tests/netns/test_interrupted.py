@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from tests.netns.confs import ranges
-from tests.pytest_netns import wait_until
+from tests.pytest_netns import EXECUTABLE, wait_until
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.netns.delegates import Delegates
     from tests.netns.state import State
     from tests.pytest_netns import Attachment, Namespace, Node, Runtime
@@ -89,6 +93,42 @@ def test_nic_after_a_del_that_did_half_its_work(
     assert state.left() == []
 
 
+def test_link_of_the_pods_own_making_is_no_nic(
+    runtime: Runtime, node: Node, pod: Namespace, state: State
+) -> None:
+    """A pod may give any link the NIC's name and MAC: it neither goes out nor keeps the pod."""
+    attachment = runtime.attachment(pod, runtime.conf(**HOST_DEVICE))
+    mac = node.links()["rail1"]["address"]
+    attachment.add()
+    pod.ip("link add rail1 type bridge", f"link set rail1 address {mac}")
+
+    attachment.delete().succeeded()
+
+    assert pod.links().keys() == {"rail1"}
+    assert node.links()["rail1"]["linkinfo"]["info_kind"] == "veth"
+    assert state.left() == []
+
+
+def test_nic_whose_name_is_taken_on_the_node(
+    runtime: Runtime, node: Node, pod: Namespace, state: State
+) -> None:
+    """It stays in the pod, where it is not lost, until its name is free again."""
+    attachment = runtime.attachment(pod, runtime.conf(**HOST_DEVICE))
+    attachment.add()
+    node.ip("link add rail1 type bridge")
+
+    message = attachment.delete().error(TRY_AGAIN)
+
+    assert "NIC rail1 is still in the pod as" in message
+    assert "the node has another link of that name" in message
+    assert node.links()["rail1"]["linkinfo"]["info_kind"] == "bridge"
+    node.ip("link delete rail1")
+    attachment.delete().succeeded()
+    assert pod.links() == {}
+    assert node.links()["rail1"]["linkinfo"]["info_kind"] == "veth"
+    assert state.left() == []
+
+
 def test_running_delegates_get_a_moment_when_the_call_is_cancelled(
     runtime: Runtime, pod: Namespace, delegates: Delegates, state: State
 ) -> None:
@@ -131,6 +171,51 @@ def test_delegate_that_hangs_for_ever_does_not_make_the_pod_undeletable(
     assert state.left() == []
 
 
+def test_live_call_of_another_version_is_not_ended(
+    runtime: Runtime, pod: Namespace, delegates: Delegates, tmp_path: Path
+) -> None:
+    """During an upgrade the executable of a DEL is not that of the ADD it waits for."""
+    delegates.write("macvlan", "[ $CNI_COMMAND != ADD ] || sleep 4; real")
+    older = tmp_path / "older"
+    shutil.copytree(EXECUTABLE.parent, older)
+    conf = runtime.conf(**ranges(1) | {"cniVersion": "1.0.0"})
+    now = delegates.used_by(runtime)
+    adding = now.but(executable=older / EXECUTABLE.name).attachment(pod, conf)
+    deleting = now.attachment(pod, conf | {"timeout": 3})
+    with adding.runtime.start(environment(adding, "ADD")) as process:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(conf).encode())
+        process.stdin.close()
+        delegates.wait_for("ADD net1 macvlan")
+
+        assert "is busy" in deleting.delete().error(TRY_AGAIN)
+
+        assert process.wait(30) == 0
+    assert pod.links().keys() == {"net1"}
+    deleting.delete().succeeded()
+    assert pod.links() == {}
+
+
+def test_two_dels_behind_one_orphan(
+    runtime: Runtime, pod: Namespace, delegates: Delegates, state: State
+) -> None:
+    delegates.write("macvlan", "[ $CNI_COMMAND != ADD ] || exec sleep 1000; real")
+    conf = runtime.conf(timeout=6, **ranges(1) | {"cniVersion": "1.0.0"})
+    attachment = delegates.used_by(runtime).attachment(pod, conf)
+    with attachment.runtime.start(environment(attachment, "ADD")) as process:
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(conf).encode())
+        process.stdin.close()
+        delegates.wait_for("ADD net1 macvlan")
+        process.kill()
+
+    with ThreadPoolExecutor(2) as pool:
+        for answer in pool.map(lambda _: attachment.delete(), range(2)):
+            answer.succeeded()
+
+    assert state.left() == []
+
+
 def test_del_waits_for_a_helper_that_its_delegate_leaves_for_a_moment(
     runtime: Runtime, pod: Namespace, delegates: Delegates, state: State
 ) -> None:
@@ -170,6 +255,16 @@ def test_answer_that_nobody_reads_is_undone(runtime: Runtime, pod: Namespace, st
         assert process.wait(30) == 1
 
     wait_until(lambda: pod.links() == {}, "the pod is as before")
+    assert state.left() == []
+
+
+def test_stdout_that_is_closed(runtime: Runtime, pod: Namespace, state: State) -> None:
+    closed = runtime.but(wrapper=("sh", "-c", 'exec "$0" >&-'))
+
+    answer = closed.attachment(pod, runtime.conf(**ranges(1))).call("ADD")
+
+    assert answer.status == 1
+    assert pod.links() == {}
     assert state.left() == []
 
 

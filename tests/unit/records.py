@@ -30,6 +30,7 @@ def record(*, complete: bool = True) -> Record:
             NicRecord(
                 nic="rail0",
                 index=3,
+                kind="",
                 mac="02:00:00:00:00:03",
                 ifname="net1",
                 confs=(conf("macvlan", master="rail0"), conf("tuning", mtu=9000)),
@@ -47,6 +48,7 @@ def record(*, complete: bool = True) -> Record:
             NicRecord(
                 nic="rail1",
                 index=4,
+                kind="bond",
                 mac="02:00:00:00:00:04",
                 ifname="net1-1",
                 confs=(conf("macvlan", master="rail1"),),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -131,7 +131,7 @@ def test_named_nic_has_the_ranges_of_its_network() -> None:
     ids=["node.json's index", "index before name", "node.json's name", "host name"],
 )
 def test_host_index(node: Node, host_name: str, expected: int) -> None:
-    assert expected == host_index(subnet_conf(), node, host_name)
+    assert expected == host_index(subnet_conf(), lambda: node, lambda: host_name)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_host_index(node: Node, host_name: str, expected: int) -> None:
 )
 def test_no_host_index_is_an_error_that_says_how(node: Node, host_name: str, named: str) -> None:
     with pytest.raises(CniError) as raised:
-        host_index(subnet_conf(), node, host_name)
+        host_index(subnet_conf(), lambda: node, lambda: host_name)
     assert BAD_CONF == raised.value.code
     assert f"this node ({named}) has no host index" in raised.value.message
     assert f'add "{named}" to the net conf\'s hosts' in raised.value.details
@@ -163,4 +163,9 @@ def test_no_host_index_is_an_error_that_says_how(node: Node, host_name: str, nam
     ids=["ranges", "no ipam", "another ipam", "one node"],
 )
 def test_no_host_index_needed(conf: NetConf) -> None:
-    assert 0 == host_index(conf, Node(), "node-a")
+    """And nothing of the node is read then: a mistake in its file is no concern of this conf."""
+
+    def unread() -> NoReturn:
+        pytest.fail("read without need")
+
+    assert 0 == host_index(conf, unread, unread)

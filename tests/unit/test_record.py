@@ -24,7 +24,7 @@ def facts(content: bytes) -> dict[str, Any]:
         {
             **{
                 field: getattr(nic, field)
-                for field in ("nic", "index", "mac", "ifname", "confs", "result")
+                for field in ("nic", "index", "kind", "mac", "ifname", "confs", "result")
             },
             "reservations": [(each.block, each.address) for each in nic.reservations],
         }
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_back(*, complete: bool) -> None:
         [("10.1.0.0/24", "10.1.0.7"), ("fd00::/64", "fd00::7")],
         [],
     ] == [nic["reservations"] for nic in found["nics"]]
-    for field in ("nic", "index", "mac", "ifname", "confs", "result"):
+    for field in ("nic", "index", "kind", "mac", "ifname", "confs", "result"):
         assert [getattr(nic, field) for nic in written.nics] == [n[field] for n in found["nics"]]
     for field in found.keys() - {"nics"}:
         assert getattr(written, field) == found[field], field
