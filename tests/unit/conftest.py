@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from multinic_cni.log import Log
+from multinic_cni.log import log as shared_log
 from multinic_cni.process import Command
 from tests.unit.descriptors import open_descriptors
 from tests.unit.guards import NETLINK, PROCESS, SYSFS, ForbiddenError, forbidding, is_in_sysfs
@@ -21,6 +23,21 @@ if TYPE_CHECKING:
 # A busy machine is no failure, and a run leaves nothing in the checkout.
 hypothesis.settings.register_profile("unit", deadline=None, database=None)
 hypothesis.settings.load_profile("unit")
+
+
+@pytest.fixture(autouse=True)
+def log_stays_in_the_test(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Confs that tests read name log files: none outside the tests' own folders is written."""
+    own, configure = str(tmp_path_factory.getbasetemp()), Log.configure
+
+    def configure_within(log: Log, *, file: str, level: str) -> None:
+        configure(log, file=file if file.startswith(own) else "", level=level)
+
+    monkeypatch.setattr(Log, "configure", configure_within)
+    yield
+    configure(shared_log, file="", level="info")
 
 
 @pytest.fixture(autouse=True)
