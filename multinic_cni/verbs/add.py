@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from multinic_cni.preparation import Plan
     from multinic_cni.reservations import Addresses
 
-ROLL_BACK_SECONDS = 30.0  # of its own: the deadline may be what made it necessary
+# The deadline may be what made a roll-back necessary: it has as long again, within these bounds.
+SHORTEST_ROLL_BACK, LONGEST_ROLL_BACK = 5.0, 30.0
 
 
 def add(call: Invocation, document: object) -> dict[str, object]:
@@ -180,6 +181,7 @@ def _roll_back(held: Claim, started: Record, plan: Plan) -> None:
     """Undo what was started. What cannot be undone stays recorded, for DEL to try again."""
     cancellation.ignore_from_now_on()
     log.info("rolling back")
+    seconds = min(max(plan.conf.timeout, SHORTEST_ROLL_BACK), LONGEST_ROLL_BACK)
     try:
         errors = remove(
             held,
@@ -188,7 +190,7 @@ def _roll_back(held: Claim, started: Record, plan: Plan) -> None:
             netns=plan.call.netns,
             path=plan.call.path,
             environment=plan.delegation.environment,
-            deadline=time.monotonic() + ROLL_BACK_SECONDS,
+            deadline=time.monotonic() + seconds,
         )
     except (CniError, OSError) as failure:
         log.error(f"roll-back failed: {failure}")  # the caller raises what made it necessary
