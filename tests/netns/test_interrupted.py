@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.netns.delegates import Delegates
     from tests.netns.state import State
-    from tests.pytest_netns import Attachment, Namespace, Runtime
+    from tests.pytest_netns import Namespace, Runtime
 
 DELEGATE_FAILED, NAME_TAKEN, TRY_AGAIN = 104, 102, 11
 
@@ -29,10 +28,7 @@ def test_running_delegates_get_a_moment_when_the_call_is_cancelled(
     delegates.write("macvlan", "[ $CNI_COMMAND != ADD ] || sleep 0.5; real")
     conf = runtime.conf(**ranges(1, 2) | {"cniVersion": "1.0.0"})
     attachment = delegates.used_by(runtime).attachment(pod, conf)
-    with attachment.runtime.start(environment(attachment, "ADD")) as process:
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(conf).encode())
-        process.stdin.close()
+    with attachment.started("ADD") as process:
         delegates.wait_for("ADD net1 macvlan")
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 1
@@ -51,10 +47,7 @@ def test_delegate_that_hangs_for_ever_does_not_make_the_pod_undeletable(
     delegates.write("macvlan", "[ $CNI_COMMAND != ADD ] || exec sleep 1000; real")
     conf = runtime.conf(timeout=3, **ranges(1) | {"cniVersion": "1.0.0"})
     attachment = delegates.used_by(runtime).attachment(pod, conf)
-    with attachment.runtime.start(environment(attachment, "ADD")) as process:
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(conf).encode())
-        process.stdin.close()
+    with attachment.started("ADD") as process:
         delegates.wait_for("ADD net1 macvlan")
         process.kill()
 
@@ -75,10 +68,7 @@ def test_live_call_of_another_version_is_not_ended(
     now = delegates.used_by(runtime)
     adding = now.but(executable=older / EXECUTABLE.name).attachment(pod, conf)
     deleting = now.attachment(pod, conf | {"timeout": 3})
-    with adding.runtime.start(environment(adding, "ADD")) as process:
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(conf).encode())
-        process.stdin.close()
+    with adding.started("ADD") as process:
         delegates.wait_for("ADD net1 macvlan")
 
         assert "is busy" in deleting.delete().error(TRY_AGAIN)
@@ -95,10 +85,7 @@ def test_two_dels_behind_one_orphan(
     delegates.write("macvlan", "[ $CNI_COMMAND != ADD ] || exec sleep 1000; real")
     conf = runtime.conf(timeout=6, **ranges(1) | {"cniVersion": "1.0.0"})
     attachment = delegates.used_by(runtime).attachment(pod, conf)
-    with attachment.runtime.start(environment(attachment, "ADD")) as process:
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(conf).encode())
-        process.stdin.close()
+    with attachment.started("ADD") as process:
         delegates.wait_for("ADD net1 macvlan")
         process.kill()
 
@@ -154,12 +141,9 @@ def test_answer_that_nobody_reads_is_undone(runtime: Runtime, pod: Namespace, st
     """The runtime has gone: it knows of no pod that it would have to delete."""
     conf = runtime.conf(**ranges(1))
     attachment = runtime.attachment(pod, conf)
-    with attachment.runtime.start(environment(attachment, "ADD")) as process:
-        assert process.stdin is not None
+    with attachment.started("ADD") as process:
         assert process.stdout is not None
         process.stdout.close()
-        process.stdin.write(json.dumps(conf).encode())
-        process.stdin.close()
         assert process.wait(30) == 1
 
     wait_until(lambda: pod.links() == {}, "the pod is as before")
@@ -194,9 +178,3 @@ os.execv(sys.argv[1], sys.argv[1:])"""
 
     answer.result()
     assert answer.seconds < 10
-
-
-def environment(attachment: Attachment, command: str) -> dict[str, str]:
-    return attachment.runtime.environment(command, **attachment.variables()) | {
-        "PATH": os.environ["PATH"]
-    }
