@@ -60,17 +60,18 @@ def bring_nics_back(record: Record, pod: PodNetns) -> list[CniError]:
     and a NIC that is on the node already is not looked for.
     """
     taken = [nic for nic in record.nics if nic.confs and nic.confs[0]["type"] in TAKE_THE_NIC]
-    found = [(nic, [each for each in pod.netlink.links() if _is_nic(each, nic)]) for nic in taken]
+    in_pod = pod.netlink.links() if taken else []
+    found = [(nic, [link for link in in_pod if _is_nic(link, nic)]) for nic in taken]
     if not any(links for _, links in found):
         return []
-    with_names = {link.name: link for link in links_of_node()}
+    on_node = {link.name: link for link in links_of_node()}
     errors = []
     for nic, links in found:
-        at_home = with_names.get(nic.nic)
+        at_home = on_node.get(nic.nic)
         if not links or (at_home is not None and at_home.mac == nic.mac):
             continue
         if at_home is not None or len(links) > 1:
-            other = "the node has another link of that name" if at_home else "there are two of it"
+            other = "the node has another link of that name" if at_home else "it is there twice"
             message = f"NIC {nic.nic} is still in the pod as {links[0].name}, and {other}"
             errors.append(CniError(TRY_AGAIN, message))
             continue

@@ -20,7 +20,7 @@ from multinic_cni.versions import newest_common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Iterable, Mapping
     from typing import Any
 
     from multinic_cni.process import Outcome
@@ -52,6 +52,12 @@ class Delegation(Value):
             if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
                 return candidate
         return None
+
+    def missing(self, kinds: Iterable[str]) -> list[CniError]:
+        """Return an error for each of the types that is not found."""
+        return [
+            not_found(kind, self.path) for kind in dict.fromkeys(kinds) if self.find(kind) is None
+        ]
 
 
 def delegation_without_pod(path: tuple[str, ...]) -> Delegation:

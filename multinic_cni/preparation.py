@@ -6,8 +6,8 @@ from multinic_cni import host
 from multinic_cni.addressing import host_index, ipam_without_nic, pools_of
 from multinic_cni.conf.node import read_node
 from multinic_cni.delegates import chain_confs, delegate_cni_args, executables
-from multinic_cni.delegation import Delegation, environment_for_delegates, not_found
-from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError
+from multinic_cni.delegation import Delegation, environment_for_delegates
+from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError, join_errors
 from multinic_cni.log import log
 from multinic_cni.netns import is_own
 from multinic_cni.plan import admin_of, device_of, inner_names, wish_of
@@ -134,7 +134,6 @@ def _warn_of_requests(call: Invocation, conf: NetConf) -> None:
 
 def _find_executables(conf: NetConf, delegation: Delegation) -> None:
     """Find every program now: one that is missing must not cost the pool an address at each try."""
-    confs = chain_confs(conf, None, ipam_without_nic(conf))
-    for kind in dict.fromkeys(executables(confs)):
-        if delegation.find(kind) is None:
-            raise not_found(kind, delegation.path)
+    missing = delegation.missing(executables(chain_confs(conf, None, ipam_without_nic(conf))))
+    if missing:
+        raise join_errors(missing)

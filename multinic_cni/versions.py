@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from multinic_cni.errors import INCOMPATIBLE_VERSION, CniError
+
 SUPPORTED = ("0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
 NEWEST = SUPPORTED[-1]
 OLD = ("0.1.0", "0.2.0")  # one address, no interfaces
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
 def at_least(version: str, wanted: str) -> bool:
     """Compare two supported versions."""
     return SUPPORTED.index(version) >= SUPPORTED.index(wanted)
+
+
+def require(version: str, wanted: str, verb: str) -> None:
+    """Raise CniError 1 if a conf's version is older than the one that brought a verb."""
+    if not at_least(version, wanted):
+        message = f"{verb} needs cniVersion {wanted} or later, not {version}"
+        raise CniError(INCOMPATIBLE_VERSION, message)
 
 
 def newest_common(wanted: str, spoken: Collection[str]) -> str | None:

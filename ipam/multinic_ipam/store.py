@@ -94,6 +94,7 @@ class Store:
         block = str(pool.block)
         version = pool.block.version
         taken = {parse_address(other.address)[1] for other in chosen if other.block == block}
+        chosen_here = sum(1 for number in taken if pool.start <= number <= pool.end)
         folder = self._existing_folder(pool.block)
         if folder is None:
             self._refuse_overlap(pool.block)
@@ -105,7 +106,7 @@ class Store:
             if misses == PATIENCE:
                 # The pool is crowded here: one look at the folder instead of one at each address.
                 taken |= {parse_address(name)[1] for name in self._addresses(folder)}
-        used = self.used(pool) + sum(1 for other in chosen if other.block == block)
+        used = self.used(pool) + chosen_here
         message = f"pool {pool} is exhausted: {used} of its {pool.size} addresses are reserved"
         if used < pool.size:
             message += ", the others are never given (gateways, the node's own, excludeCIDRs)"

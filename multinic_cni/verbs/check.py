@@ -12,7 +12,6 @@ from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.errors import (
     BAD_CONF,
     CHECK_FAILED,
-    INCOMPATIBLE_VERSION,
     CniError,
     io_failure,
     join_errors,
@@ -22,7 +21,7 @@ from multinic_cni.preparation import delegation_for, refuse_own_netns
 from multinic_cni.removal import pod_of
 from multinic_cni.reservations import with_store
 from multinic_cni.result import Result, read_result
-from multinic_cni.versions import at_least
+from multinic_cni.versions import require
 from multinic_ipam.networks import Network, NetworkError, split_cidr
 from multinic_ipam.reservation import Owner
 
@@ -39,9 +38,7 @@ def check(call: Invocation, document: object) -> None:
     """Raise one CniError with everything that is not as ADD left it."""
     refuse_own_netns(call)
     conf = read_net_conf(document, call.called_as)
-    if not at_least(conf.cni_version, "0.4.0"):
-        message = f"CHECK needs cniVersion 0.4.0 or later, not {conf.cni_version}"
-        raise CniError(INCOMPATIBLE_VERSION, message)
+    require(conf.cni_version, "0.4.0", "CHECK")
     if conf.prev_result is None:
         raise CniError(BAD_CONF, "CHECK needs prevResult")
     deadline = time.monotonic() + conf.timeout

@@ -21,13 +21,13 @@ from multinic_cni.delegation import (
     delegation_without_pod,
     environment_for_delegates,
 )
-from multinic_cni.errors import INCOMPATIBLE_VERSION, CniError, io_failure, join_errors
+from multinic_cni.errors import CniError, io_failure, join_errors
 from multinic_cni.execution import drive
 from multinic_cni.leftovers import put_aside
 from multinic_cni.log import log
 from multinic_cni.removal import remove
 from multinic_cni.reservations import with_store
-from multinic_cni.versions import at_least
+from multinic_cni.versions import require
 from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
@@ -45,9 +45,7 @@ def gc(call: Invocation, document: object) -> None:
     No list means do nothing: libcni's own tool sends none, and an absent list is not an empty one.
     """
     conf = read_net_conf(document, call.called_as)
-    if not at_least(conf.cni_version, "1.1.0"):
-        message = f"GC needs cniVersion 1.1.0 or later, not {conf.cni_version}"
-        raise CniError(INCOMPATIBLE_VERSION, message)
+    require(conf.cni_version, "1.1.0", "GC")
     if conf.valid_attachments is None:
         return
     valid = frozenset(conf.valid_attachments)

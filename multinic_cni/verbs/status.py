@@ -8,9 +8,8 @@ from multinic_cni import host
 from multinic_cni.addressing import ipam_without_nic, uses_store
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.delegates import chain_confs, executables
-from multinic_cni.delegation import ask_if_supported, delegation_without_pod, not_found
+from multinic_cni.delegation import ask_if_supported, delegation_without_pod
 from multinic_cni.errors import (
-    INCOMPATIBLE_VERSION,
     LIMITED_CONNECTIVITY,
     NOT_AVAILABLE,
     CniError,
@@ -19,7 +18,7 @@ from multinic_cni.execution import drive
 from multinic_cni.plan import admin_of
 from multinic_cni.preparation import wanted_pools
 from multinic_cni.reservations import choose_all, with_store
-from multinic_cni.versions import at_least
+from multinic_cni.versions import require
 from multinic_selectors.selection import SelectionError, Wish, select
 
 TYPE_CHECKING = False
@@ -28,15 +27,14 @@ if TYPE_CHECKING:
 
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.invocation import Invocation
+    from multinic_selectors.nics import Nic
     from multinic_selectors.selection import Choice
 
 
 def status(call: Invocation, document: object) -> None:
     """Raise CniError 50 with every reason why an ADD would fail, 51 if pods suffer already."""
     conf = read_net_conf(document, call.called_as)
-    if not at_least(conf.cni_version, "1.1.0"):
-        message = f"STATUS needs cniVersion 1.1.0 or later, not {conf.cni_version}"
-        raise CniError(INCOMPATIBLE_VERSION, message)
+    require(conf.cni_version, "1.1.0", "STATUS")
     deadline = time.monotonic() + conf.timeout
     errors = _problems(call, conf, deadline)
     if errors:
@@ -46,34 +44,36 @@ def status(call: Invocation, document: object) -> None:
 
 
 def _problems(call: Invocation, conf: NetConf, deadline: float) -> list[CniError]:
-    choices, errors = _choices(conf)
-    errors += _store_problems(conf, choices, deadline)
+    try:
+        nics = host.nics()
+    except CniError as error:
+        return [error]
+    choices, errors = _choices(conf, nics)
+    errors += _store_problems(conf, choices, nics, deadline)
     delegation = delegation_without_pod(call.path)
     nic = choices[0].nic.name if choices else None
     confs = chain_confs(conf, nic, ipam_without_nic(conf))
-    missing = [kind for kind in executables(confs) if delegation.find(kind) is None]
-    errors += [not_found(kind, call.path) for kind in missing]
-    present = [each for each in confs if each["type"] not in missing]
-    tasks = [ask_if_supported(delegation, "STATUS", each) for each in present]
+    errors += delegation.missing(executables(confs))
+    tasks = [ask_if_supported(delegation, "STATUS", each) for each in confs]
     answers = drive(tasks, deadline, conf.max_parallel)
     return errors + [error for error in answers if error is not None]
 
 
-def _choices(conf: NetConf) -> tuple[Sequence[Choice], list[CniError]]:
+def _choices(conf: NetConf, nics: Sequence[Nic]) -> tuple[Sequence[Choice], list[CniError]]:
     try:
-        return select(host.nics(), admin_of(conf), Wish()).chosen, []
+        return select(nics, admin_of(conf), Wish()).chosen, []
     except SelectionError as error:
         return [], [CniError(LIMITED_CONNECTIVITY, str(error))]  # pods have lost NICs too
-    except CniError as error:
-        return [], [error]
 
 
-def _store_problems(conf: NetConf, choices: Sequence[Choice], deadline: float) -> list[CniError]:
+def _store_problems(
+    conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic], deadline: float
+) -> list[CniError]:
     """Lock and write the store, and choose an address for each NIC without reserving it."""
     try:
         with_store(conf.data_dir, deadline, lambda store: store.prove_writable())
         if uses_store(conf):
-            wanted = wanted_pools(conf, choices, host.nics())
+            wanted = wanted_pools(conf, choices, nics)
             with_store(conf.data_dir, deadline, lambda store: choose_all(store, wanted))
     except CniError as error:
         return [error]

@@ -72,6 +72,13 @@ def script(tmp_path: Path) -> Script:
 
 
 @pytest.fixture
+def no_descriptor_is_left() -> Iterator[None]:
+    before = open_descriptors()
+    yield
+    assert before == open_descriptors()
+
+
+@pytest.fixture
 def nothing_is_left() -> Iterator[None]:
     """Fail a test that leaves a child, a descriptor, a handler or a wake-up pipe behind."""
     descriptors = open_descriptors()

@@ -3,13 +3,11 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from multinic_cni.attachments.claim import (
-    Claim,
     claim,
     claim_existing,
     claim_idle,
@@ -21,33 +19,14 @@ from multinic_cni.attachments.claim import (
 )
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.errors import TRY_AGAIN, CniError
-from tests.unit.descriptors import open_descriptors
+from tests.unit.claims import KEY, claimed, files, soon
 from tests.unit.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
-KEY = key_of("c0ffee", "net1")
-
-
-def soon(seconds: float = 5) -> float:
-    return time.monotonic() + seconds
-
-
-def claimed(data: Path, key: str = KEY, *, seconds: float = 5) -> Claim:
-    return claim(str(data), "rails", key, soon(seconds))
-
-
-def files(data: Path) -> list[str]:
-    return sorted(each.name for each in (data / "attachments" / "rails").iterdir())
-
-
-@pytest.fixture(autouse=True)
-def no_descriptor_is_left() -> Iterator[None]:
-    before = open_descriptors()
-    yield
-    assert before == open_descriptors()
+pytestmark = pytest.mark.usefixtures("no_descriptor_is_left")
 
 
 def test_key() -> None:

@@ -1,47 +1,24 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from multinic_cni.attachments.claim import (
-    Claim,
-    claim,
     claim_existing,
     claim_idle,
-    key_of,
 )
 from multinic_cni.errors import CniError
-from tests.unit.descriptors import open_descriptors
+from tests.unit.claims import KEY, claimed, files, soon
 from tests.unit.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KEY = key_of("c0ffee", "net1")
-
-
-def soon(seconds: float = 5) -> float:
-    return time.monotonic() + seconds
-
-
-def claimed(data: Path, key: str = KEY, *, seconds: float = 5) -> Claim:
-    return claim(str(data), "rails", key, soon(seconds))
-
-
-def files(data: Path) -> list[str]:
-    return sorted(each.name for each in (data / "attachments" / "rails").iterdir())
-
-
-@pytest.fixture(autouse=True)
-def no_descriptor_is_left() -> Iterator[None]:
-    before = open_descriptors()
-    yield
-    assert before == open_descriptors()
+pytestmark = pytest.mark.usefixtures("no_descriptor_is_left")
 
 
 @contextmanager

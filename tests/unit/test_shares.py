@@ -67,13 +67,7 @@ def test_shares_as_netaddr_cuts_them(
     geometry: tuple[netaddr.IPNetwork, int, int, int, int],
 ) -> None:
     subnet, m, h, i, j = geometry
-    pool = host_pool(
-        Network(subnet.version, subnet.first, subnet.prefixlen),
-        interface_bits=m,
-        host_bits=h,
-        interface_index=i,
-        host_index=j,
-    )
+    pool = share(str(subnet), m=m, h=h, i=i, j=j)
     on_link = next(islice(subnet.subnet(subnet.prefixlen + m), i, None))
     block = next(islice(on_link.subnet(on_link.prefixlen + h), j, None))
     assert (block.first, block.prefixlen) == (pool.block.first, pool.block.length)
@@ -85,13 +79,7 @@ def test_no_share_offers_the_links_own_addresses(
     geometry: tuple[netaddr.IPNetwork, int, int, int, int],
 ) -> None:
     subnet, m, h, i, j = geometry
-    pool = host_pool(
-        Network(subnet.version, subnet.first, subnet.prefixlen),
-        interface_bits=m,
-        host_bits=h,
-        interface_index=i,
-        host_index=j,
-    )
+    pool = share(str(subnet), m=m, h=h, i=i, j=j)
     on_link = next(islice(subnet.subnet(subnet.prefixlen + m), i, None))
     offered = [*islice(pool.free_after(None, ()), 3), *islice(pool.free_after(pool.end, ()), 3)]
     assert [] == [each for each in offered if not pool.block.holds(pool.block.version, each)]
