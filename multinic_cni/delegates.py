@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from multinic_cni.values import Value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,19 +48,48 @@ MAKE_A_LINK = frozenset({"macvlan", "ipvlan", "vlan"})
 # IPAM types that keep nothing outside the pod: nothing leaks if their DEL cannot be executed.
 STATELESS_IPAM = frozenset({"", "static"})
 
+# Types whose interfaces cannot have a MAC of their own, whatever comes behind them in the chain.
+NEVER_A_MAC: Mapping[str, str] = {
+    "ipvlan": "its interfaces share the NIC's MAC",
+    "aws-ipvlan": "its interfaces share the NIC's MAC",
+    "ib-sriov": "InfiniBand has no MACs",
+    "ib-sriov-cni": "InfiniBand has no MACs",
+}
+# Types that have no word for a MAC; a delegate behind them, such as tuning, can set one.
+NO_MAC_THEMSELVES: Mapping[str, str] = {
+    "vlan": "its interfaces have the NIC's MAC",
+    "host-device": "the interface is the NIC, with a MAC of its own",
+    "ptp": "it lets the kernel choose the MAC",
+    "dummy": "it lets the kernel choose the MAC",
+}
+
 # Requests of the pod that one interface can have: N delegates must not share an address or a MAC.
+# They go, as a Wanted, to the one that they are for.
 PER_INTERFACE_ARGS = frozenset({"IP", "MAC", "GATEWAY"})
 PER_INTERFACE_CAPABILITIES = frozenset(
     {"ips", "mac", "ipRanges", "infinibandGUID", "deviceID", "CNIDeviceInfoFile"}
 )
 
 
-def chain_confs(conf: NetConf, nic: str | None, ipam: Conf | None) -> tuple[dict[str, Any], ...]:
+class Wanted(Value):
+    """What the pod asks the delegates of one NIC for: addresses of its IPAM plugin, and a MAC."""
+
+    ips: tuple[str, ...] = ()
+    mac: str = ""
+
+
+NOTHING = Wanted()
+
+
+def chain_confs(
+    conf: NetConf, nic: str | None, ipam: Conf | None, wanted: Wanted = NOTHING
+) -> tuple[dict[str, Any], ...]:
     """Return the complete conf of each delegate of a NIC's chain; without a NIC for GC.
 
     `ipam` replaces the first template's own block; None leaves it as it is.
     """
     confs = []
+    mac_for = mac_setter(conf.chain) if wanted.mac else None
     for position, template in enumerate(conf.chain):
         own = dict(template)
         if position == 0 and nic is not None:
@@ -67,7 +98,11 @@ def chain_confs(conf: NetConf, nic: str | None, ipam: Conf | None) -> tuple[dict
             own["ipam"] = dict(ipam)
         own["name"] = conf.name  # the network's: host-local keeps its store by it
         own["cniVersion"] = conf.cni_version
+        if position == 0 and wanted.ips:
+            own["args"] = _with_ips(own.get("args"), wanted.ips)
         runtime_config = _runtime_config(own, conf.runtime_config)
+        if position == mac_for:
+            runtime_config.setdefault("mac", wanted.mac)
         if runtime_config:
             own["runtimeConfig"] = runtime_config
         if conf.dns and "dns" not in own:
@@ -97,11 +132,46 @@ def _runtime_config(own: Conf, runtime_config: Conf) -> dict[str, Any]:
     return {**passed, **(own.get("runtimeConfig") or {})}
 
 
+def _with_ips(args: object, ips: Sequence[str]) -> dict[str, Any]:
+    """Ask for addresses where a delegate's IPAM plugin looks for them; all else is the admin's."""
+    own = args if isinstance(args, dict) else {}
+    cni = own.get("cni")
+    return {**own, "cni": {**(cni if isinstance(cni, dict) else {}), "ips": list(ips)}}
+
+
+def mac_setter(chain: Sequence[Conf]) -> int | None:
+    """Return which delegate of a chain gives the interface the MAC that a pod asks for.
+
+    The first, which makes it, or else one that declares the capability; None if there is none.
+    """
+    kind = chain[0]["type"]
+    if kind in NEVER_A_MAC:
+        return None
+    if kind not in NO_MAC_THEMSELVES:
+        return 0
+    declared = (
+        position
+        for position, conf in enumerate(chain)
+        if position > 0 and (conf.get("capabilities") or {}).get("mac")
+    )
+    return next(declared, None)
+
+
 def delegate_cni_args(pairs: Sequence[tuple[str, str]]) -> str:
     """Return CNI_ARGS for a delegate: without requests that only one interface can have."""
     return ";".join(
         f"{key}={value}" for key, value in pairs if key.upper() not in PER_INTERFACE_ARGS
     )
+
+
+def can_be_probed(template: Conf) -> bool:
+    """Tell whether whoever has an address on the NIC's network would be heard there.
+
+    ipvlan in its layer 3 modes routes: the pod's addresses need not be of that network.
+    """
+    kind = template["type"]
+    routed = kind == "ipvlan" and template.get("mode") in {"l3", "l3s"}
+    return NIC_KEYS.get(kind, "master") is not None and not routed
 
 
 def ipam_type(confs: Sequence[Conf]) -> str:

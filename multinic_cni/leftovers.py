@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import os
+import time
 
-from multinic_cni import host
+from multinic_cni.attachments.claim import claim_idle
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.delegation import environment_for_delegates
 from multinic_cni.errors import ALREADY_ATTACHED, CniError
 from multinic_cni.log import log
-from multinic_cni.netns import PodNetns
-from multinic_cni.removal import pod_of, remove
-from multinic_cni.reservations import release_all_of
+from multinic_cni.removal import remove
+from multinic_cni.reservations import release_all_of, with_store
+from multinic_cni.upkeep import backlog
+from multinic_cni.upkeep.liveness import Living
+from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.invocation import Invocation
-    from multinic_ipam.reservation import Owner
+    from multinic_ipam.store import Store
 
-PROC = "/proc"
-FIRST_PID_NAMESPACE = 0xEFFFFFFC  # PROC_PID_INIT_INO, include/linux/proc_ns.h
+BACKLOG_SECONDS = 10.0
 
 
 def clear_leftover(claim: Claim, call: Invocation, conf: NetConf, deadline: float) -> bool:
@@ -38,7 +41,7 @@ def clear_leftover(claim: Claim, call: Invocation, conf: NetConf, deadline: floa
         return False
     if record is None:
         return True
-    if record.complete and is_alive(record):
+    if record.complete and Living().has(record):
         message = (
             f"{call.container_id} {call.ifname} is attached to network {conf.name} already:"
             " the runtime must send DEL before another ADD"
@@ -62,38 +65,70 @@ def clear_leftover(claim: Claim, call: Invocation, conf: NetConf, deadline: floa
 def put_aside(claim: Claim, data_dir: str, owner: Owner, deadline: float) -> None:
     """Put a damaged record aside and release the owner's addresses.
 
-    Its links cannot be known any more: they go with the pod's netns.
+    Its links cannot be known any more: they go with the pod's netns. The addresses go first: should
+    we be killed in between, the record still says that there is something to do.
     """
-    claim.quarantine()
     release_all_of(data_dir, deadline, owner)
+    claim.quarantine()
 
 
-def is_alive(record: Record) -> bool:
-    """Tell whether the record's netns exists: at its path, or because a process is in it.
+def clear_stale(
+    data_dir: str,
+    network: str,
+    key: str,
+    path: tuple[str, ...],
+    deadline: float,
+    *,
+    unless: Callable[[Record], bool] = lambda _record: False,
+) -> list[CniError]:
+    """Undo an attachment of which no DEL is to come, unless a call is at work on it.
 
-    The path may have been unmounted while containers still run; inode numbers are reused, so the
-    identity counts and not the name.
+    Returns the errors after which it stays recorded. Raises CniError, OSError.
     """
-    if record.boot_id != host.boot_id():
-        return False
-    pod = pod_of(record, record.netns)
-    if pod is not None:
-        pod.close()
-        return True
-    if os.stat(f"{PROC}/self/ns/pid").st_ino != FIRST_PID_NAMESPACE:
-        return True  # the pod's processes cannot be seen from here
-    return any(_is_in(process, record) for process in os.listdir(PROC) if process.isdecimal())
-
-
-def _is_in(process: str, record: Record) -> bool:
-    path = f"{PROC}/{process}/ns/net"
+    held = claim_idle(data_dir, network, key)
+    if held is None:
+        log.info("attachment is busy, left alone", attachment=key)
+        return []
     try:
-        status = os.stat(path)
-        if (status.st_dev, status.st_ino) != (record.netns_id.device, record.netns_id.inode):
-            return False
-        pod = PodNetns(path)
-    except OSError:
-        return False  # it has ended since
-    same = pod.id.is_same(record.netns_id)
-    pod.close()
-    return same
+        try:
+            record = held.read()
+        except DamagedRecordError as error:
+            log.error(str(error))
+            container_id, _, ifname = key.partition(":")
+            put_aside(held, data_dir, Owner(container_id, ifname), deadline)
+            return []
+        if record is None or unless(record):
+            return []
+        log.info("clearing stale attachment", attachment=key, pod=record.pod)
+        return remove(
+            held,
+            record,
+            data_dir=data_dir,
+            netns="",
+            path=path,
+            environment=environment_for_delegates(),
+            deadline=deadline,
+        )
+    finally:
+        held.close()
+
+
+def work_off_backlog(data_dir: str, path: tuple[str, ...]) -> None:
+    """DEL the delegates of two attachments whose addresses are free already.
+
+    What fails is logged and stays recorded: `multinic-cni gc` tries again.
+    """
+    if backlog.is_empty(data_dir):
+        return
+    deadline = time.monotonic() + BACKLOG_SECONDS
+    alive = Living().has  # it may have been attached anew since
+    try:
+        for network, key in with_store(data_dir, deadline, take_two):
+            for error in clear_stale(data_dir, network, key, path, deadline, unless=alive):
+                log.error(f"stale attachment {key}: {error.message}")
+    except (CniError, OSError) as error:
+        log.error(f"backlog: {error}")
+
+
+def take_two(store: Store) -> list[tuple[str, str]]:
+    return backlog.take(store.root, 2)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from multinic_cni import host
-from multinic_cni.addressing import host_index, ipam_without_nic, pools_of
+from multinic_cni.addressing import ipam_without_nic
 from multinic_cni.conf.node import read_node
 from multinic_cni.delegates import chain_confs, delegate_cni_args, executables
 from multinic_cni.delegation import Delegation, environment_for_delegates
 from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError, join_errors
+from multinic_cni.host_index import ThisNode
 from multinic_cni.log import log
 from multinic_cni.netns import is_own
 from multinic_cni.plan import admin_of, device_of, inner_names, wish_of
+from multinic_cni.requests import Requests, for_delegates, read_requests, without_served
 from multinic_cni.result import Result, read_result
+from multinic_cni.sharing import Sharing
 from multinic_cni.values import Value
 from multinic_selectors.devices import nics_of_device
 from multinic_selectors.selection import SelectionError, select
@@ -22,16 +25,17 @@ if TYPE_CHECKING:
 
     from multinic_cni.addressing import Alternatives
     from multinic_cni.conf.netconf import NetConf
+    from multinic_cni.delegates import Wanted
     from multinic_cni.invocation import Invocation
+    from multinic_cni.sharing import NicShares
     from multinic_selectors.nics import Nic
-    from multinic_selectors.selection import Choice
+    from multinic_selectors.selection import Choice, Selection
 
-NOT_SERVED = ("IP", "MAC", "GATEWAY")
-SERVED = frozenset({"nics", "masters", "master"})
+SERVED = frozenset({"nics", "masters", "master", "ips", "mac"})
 
 
 class Plan(Value):
-    """One ADD: `choices` and `names` belong together; `nics` are all of the node's."""
+    """One ADD: `choices`, `names` and `wanted` belong together; `nics` are all of the node's."""
 
     call: Invocation
     conf: NetConf
@@ -39,6 +43,8 @@ class Plan(Value):
     nics: list[Nic]
     choices: Sequence[Choice]
     names: list[str]
+    requests: Requests
+    wanted: Sequence[Wanted]
     delegation: Delegation
     deadline: float
 
@@ -47,18 +53,25 @@ def prepare(call: Invocation, conf: NetConf, deadline: float) -> Plan:
     """Choose the NICs, name the interfaces, find the delegates; raises CniError."""
     previous = read_result(conf.prev_result, "prevResult")
     nics = host.nics()
-    choices = _choose(conf, nics)
+    selection = choose(conf, nics)
+    _log(selection)
+    choices = selection.chosen
+    requests = without_served(read_requests(call, conf), previous)
     _warn_of_requests(call, conf)
     existing = {each.name for each in previous.interfaces if each.sandbox}
     delegation = delegation_for(call)
     _find_executables(conf, delegation)
+    names = inner_names(conf.interface_names, call.ifname, choices, existing)
+    nics_and_names = [(choice.nic.name, name) for choice, name in zip(choices, names, strict=True)]
     return Plan(
         call=call,
         conf=conf,
         previous=previous,
         nics=nics,
         choices=choices,
-        names=inner_names(conf.interface_names, call.ifname, choices, existing),
+        names=names,
+        requests=requests,
+        wanted=for_delegates(requests, conf, call.ifname, nics_and_names),
         delegation=delegation,
         deadline=deadline,
     )
@@ -68,9 +81,15 @@ def wanted_pools(
     conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic]
 ) -> list[tuple[str, Alternatives]]:
     """Return each chosen NIC's name and pools; `nics` are all of the node's."""
-    index = host_index(conf, read_node, host.name)
-    node = [(version, number) for nic in nics for version, number, _ in nic.addresses]
-    return [(choice.nic.name, pools_of(conf, choice, index, node)) for choice in choices]
+    return [(each.choice.nic.name, each.pools) for each in nic_shares(conf, choices, nics)]
+
+
+def nic_shares(conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic]) -> list[NicShares]:
+    """Return what this node may give each chosen NIC's interface, and why; raises CniError."""
+    node = ThisNode(conf.hosts, read_node, host.name)
+    addresses = [(version, number) for nic in nics for version, number, _ in nic.addresses]
+    sharing = Sharing(conf, node, addresses)
+    return [sharing.of(choice) for choice in choices]
 
 
 def delegation_for(call: Invocation) -> Delegation:
@@ -91,7 +110,8 @@ def refuse_own_netns(call: Invocation) -> None:
         raise CniError(BAD_NETNS, message)
 
 
-def _choose(conf: NetConf, nics: list[Nic]) -> Sequence[Choice]:
+def choose(conf: NetConf, nics: Sequence[Nic]) -> Selection:
+    """Choose NICs by the conf and what the pod asks for; CniError 100 says why not each other."""
     admin, wish = admin_of(conf), wish_of(conf.cni_args)
     device = device_of(conf)
     if device:
@@ -102,16 +122,18 @@ def _choose(conf: NetConf, nics: list[Nic]) -> Sequence[Choice]:
     elif conf.devices:
         log.warning("the runtime's device is not served", devices=",".join(conf.devices))
     try:
-        selection = select(nics, admin, wish)
+        return select(nics, admin, wish)
     except SelectionError as error:
         details = "see masterNets, masters and attachPolicy in the net conf"
         raise CniError(NO_NICS, str(error), details) from None
+
+
+def _log(selection: Selection) -> None:
     for name, reason in selection.refused:
         log.debug(f"NIC {name} not taken: {reason}")
     for name, reason in selection.unhealthy:
         log.warning(f"NIC {name} not taken: {reason}")
     log.info("NICs chosen", nics=",".join(choice.nic.name for choice in selection.chosen))
-    return selection.chosen
 
 
 def _nics_of(device: str) -> list[str]:
@@ -124,9 +146,8 @@ def _nics_of(device: str) -> list[str]:
 
 
 def _warn_of_requests(call: Invocation, conf: NetConf) -> None:
-    """Say what the pod asks for and does not get: an address or a MAC of its own choice."""
-    asked = {name for name in NOT_SERVED if call.arg(name)}
-    asked |= {name for name in ("ips", "mac") if conf.runtime_config.get(name)}
+    """Say what the pod asks for and does not get."""
+    asked = {"GATEWAY"} if call.arg("GATEWAY") else set()
     asked |= {f"args.cni.{name}" for name in conf.cni_args if name not in SERVED}
     if asked:
         log.warning("requests of the pod are not served", requests=",".join(sorted(asked)))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 CHUNK = 1 << 16
+UNFINISHED = ".new"
 
 
 class Folder:
@@ -28,10 +29,15 @@ class Folder:
         self.path = path
 
     @classmethod
+    def existing(cls, path: str) -> Folder:
+        """Open a directory by its path, which the admin chose."""
+        return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
+
+    @classmethod
     def at(cls, path: str) -> Folder:
-        """Open a directory by its path, which the admin chose, and make what is missing of it."""
+        """Open a directory as `existing`, and make what is missing of it."""
         try:
-            return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), path)
+            return cls.existing(path)
         except FileNotFoundError:
             os.makedirs(path, DIRECTORY_MODE, exist_ok=True)
             return cls.at(path)
@@ -139,6 +145,12 @@ class Folder:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         return os.open(plain(name), flags, FILE_MODE, dir_fd=self.descriptor)
 
+    def data_file(self, name: str, *, create: bool) -> int:
+        """Open a file that is changed in place."""
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        flags |= os.O_CREAT if create else 0
+        return os.open(plain(name), flags, FILE_MODE, dir_fd=self.descriptor)
+
     def close(self) -> None:
         if self.descriptor >= 0:
             os.close(self.descriptor)
@@ -172,5 +184,10 @@ def plain(name: str) -> str:
     return name
 
 
+def is_unfinished(name: str) -> bool:
+    """Tell whether a file is what a `write` left when it was killed, or is about to rename."""
+    return name.startswith(".") and name.endswith(UNFINISHED)
+
+
 def _unfinished(name: str) -> str:
-    return f".{plain(name)}.new"
+    return f".{plain(name)}{UNFINISHED}"

@@ -45,6 +45,22 @@ def split_cidr(text: str) -> tuple[int, int, int]:
     return version, number, length
 
 
+def parse_run(text: str) -> tuple[int, int, int]:
+    """Return (version, first, last) of "address" or "address/length"; raises NetworkError.
+
+    Host bits are no mistake here: "10.1.0.5/28" are sixteen addresses from 10.1.0.5 on.
+    """
+    if "/" not in text:
+        version, number = parse_address(text)
+        return version, number, number
+    version, first, length = split_cidr(text)
+    last = first + (1 << (BITS[version] - length)) - 1
+    if last >> BITS[version]:
+        message = f"{text!r} goes beyond the last address there is"
+        raise NetworkError(message)
+    return version, first, last
+
+
 def canonical(text: str) -> str:
     """Return a network in the one way in which we write it, any other text as it is."""
     try:
@@ -106,3 +122,10 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network({str(self)!r})"
+
+
+LINK_LOCAL = (Network.parse("169.254.0.0/16"), Network.parse("fe80::/10"))
+
+
+def is_link_local(version: int, number: int) -> bool:
+    return any(network.holds(version, number) for network in LINK_LOCAL)

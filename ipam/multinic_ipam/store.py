@@ -3,6 +3,9 @@ r"""The store of reservations: one file per address, in host-local's layout.
     <dataDir>/lock                          held for store operations only, never deleted
     <dataDir>/pools/<block>/<address>       "containerID\r\nifname" of the owner
     <dataDir>/pools/<block>/last_reserved_ip.0
+    <dataDir>/turns/<page>                  when each address was freed: hints, see turns.py
+    <dataDir>/quarantine/<address>          until when, and why, it is given to nobody
+    <dataDir>/imported/<address>            the host-local folder whose file holds it as well
 
 Files are found by their names alone, so that a call costs the same at any number of reservations.
 """
@@ -11,10 +14,15 @@ from __future__ import annotations
 
 import os
 
+from multinic_ipam.blocks import Blocks, OverlapError, addresses_in
+from multinic_ipam.choosing import Choosing, cursor_name
 from multinic_ipam.folders import Folder
 from multinic_ipam.locks import lock, never
-from multinic_ipam.networks import Network, NetworkError, format_address, parse_address
+from multinic_ipam.networks import Network, format_address, parse_address
+from multinic_ipam.notes import Notes
+from multinic_ipam.quarantine import Quarantine
 from multinic_ipam.reservation import Owner, Reservation
+from multinic_ipam.turns import RESERVED, Turns, now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,15 +35,17 @@ if TYPE_CHECKING:
 LOCK = "lock"
 POOLS = "pools"
 PREPARED = ".reservation"
-CURSOR = "last_reserved_ip."
-PATIENCE = 64  # addresses looked at one by one, before the folder is read
 
 
 class StoreError(Exception):
     """The store cannot do what is asked; the message says what to do."""
 
 
-class PoolExhaustedError(StoreError):
+class NoAddressError(StoreError):
+    """No address can be given, or not the one that is asked for."""
+
+
+class PoolExhaustedError(NoAddressError):
     """No address of a pool is free."""
 
 
@@ -48,6 +58,8 @@ class Store:
             reservation = store.choose(pool, ())
             …                                       # the caller writes its record
             store.reserve([reservation], [pool], owner)
+
+    `root` is the data directory's folder, for what the caller keeps under the same lock.
     """
 
     def __init__(
@@ -59,20 +71,23 @@ class Store:
 
     def __enter__(self) -> Self:
         """Take the lock; raises LockTimeoutError, OSError."""
-        self._root = Folder.at(self._path)
+        self.root = Folder.at(self._path)
         try:
-            self._lock = self._root.lock_file(LOCK)
+            self._lock = self.root.lock_file(LOCK)
         except OSError:
-            self._root.close()
+            self.root.close()
             raise
         try:
             lock(self._lock, self._deadline, self._called_off)
-            self._pools = self._root.child(POOLS, create=True)
+            self._blocks = Blocks(self.root.child(POOLS, create=True))
+            self._turns = Turns(self.root)
         except BaseException:
             os.close(self._lock)
-            self._root.close()
+            self.root.close()
             raise
-        self._open: dict[str, Folder] = {}
+        self._quarantine = Quarantine(self.root)
+        self._choosing = Choosing(self._blocks, self._turns, self._quarantine)
+        self.imported = Notes(self.root, "imported")
         return self
 
     def __exit__(
@@ -81,36 +96,38 @@ class Store:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for folder in (*self._open.values(), self._pools, self._root):
-            folder.close()
+        for part in (self._blocks, self._turns, self._quarantine, self.imported, self.root):
+            part.close()
         os.close(self._lock)
 
-    def choose(self, pool: Pool, chosen: Sequence[Reservation]) -> Reservation:
+    def choose(self, pool: Pool, chosen: Sequence[Reservation], cooldown: int = 0) -> Reservation:
         """Return a free address of the pool that is not among those chosen already.
 
-        Nothing is written. Raises PoolExhaustedError, and StoreError where the pool's block
-        overlaps another pool's without being equal to it.
+        Addresses that were never given come first, from the last reserved one on; then the one that
+        was freed first, if that is `cooldown` seconds ago. In a pool of more than 65,536 addresses
+        this holds for so many at a time. Nothing is written but hints. Raises PoolExhaustedError,
+        and StoreError where the pool's block overlaps another pool's without being equal to it.
         """
-        block = str(pool.block)
-        version = pool.block.version
-        taken = {parse_address(other.address)[1] for other in chosen if other.block == block}
-        chosen_here = sum(1 for number in taken if pool.start <= number <= pool.end)
-        folder = self._existing_folder(pool.block)
-        if folder is None:
-            self._refuse_overlap(pool.block)
-        cursor = None if folder is None else self._last_reserved(folder, pool)
-        for misses, number in enumerate(pool.free_after(cursor, taken), 1):
-            address = format_address(version, number)
-            if folder is None or not folder.exists(address):
-                return Reservation(block, address)
-            if misses == PATIENCE:
-                # The pool is crowded here: one look at the folder instead of one at each address.
-                taken |= {parse_address(name)[1] for name in self._addresses(folder)}
-        used = self.used(pool) + chosen_here
-        message = f"pool {pool} is exhausted: {used} of its {pool.size} addresses are reserved"
-        if used < pool.size:
-            message += ", the others are never given (gateways, the node's own, excludeCIDRs)"
-        raise PoolExhaustedError(message)
+        self._refuse_overlap(pool.block)
+        taken = _numbers(pool, chosen)
+        number = self._choosing.next_free(pool, taken, cooldown)
+        if number is None:
+            raise PoolExhaustedError(self._choosing.why_none(pool, taken, cooldown))
+        return _reservation(pool, number)
+
+    def take(self, pool: Pool, number: int) -> Reservation:
+        """Return one given address of the pool if it is free, rested or not; NoAddressError."""
+        self._refuse_overlap(pool.block)
+        reservation = _reservation(pool, number)
+        folder = self._blocks.existing(pool.block)
+        if folder is not None and folder.exists(reservation.address):
+            owner = owner_in(folder, reservation.address)
+            who = f"{owner.container_id} {owner.ifname}" if owner else "somebody unknown"
+            raise NoAddressError(f"{reservation.address} is taken by {who}")
+        why = self._quarantine.why(reservation.address)
+        if why:
+            raise NoAddressError(f"{reservation.address} is in quarantine: {why}")
+        return reservation
 
     def reserve(
         self, reservations: Sequence[Reservation], pools: Sequence[Pool], owner: Owner
@@ -122,20 +139,29 @@ class Store:
         under every name, so that each appears whole. Raises OSError; FileExistsError if a foreign
         program has taken an address since it was chosen.
         """
-        made: list[Reservation] = []
         cursors = {
-            (str(pool.block), _cursor(pool)): (pool, reservation.address)
+            (str(pool.block), cursor_name(pool)): (pool, reservation.address)
             for reservation, pool in zip(reservations, pools, strict=True)
         }
         for (_, name), (pool, address) in cursors.items():
             self._made_folder(pool.block).write(name, address.encode())
+        self.restore(reservations, owner)
+
+    def restore(self, reservations: Sequence[Reservation], owner: Owner) -> None:
+        """Create address files, all or none, without moving the cursors.
+
+        Raises as `reserve`, and StoreError for a block that overlaps another one in use.
+        """
+        made: list[Reservation] = []
+        prepared = self._blocks.folder
         try:
-            self._pools.create(PREPARED, owner.content)
+            prepared.create(PREPARED, owner.content)
             for reservation in reservations:
                 folder = self._made_folder(Network.parse(reservation.block))
-                self._pools.publish(PREPARED, folder, reservation.address)
+                prepared.publish(PREPARED, folder, reservation.address)
                 made.append(reservation)
-        except OSError:
+                self._turns.note(*parse_address(reservation.address), RESERVED)
+        except (OSError, StoreError):
             self.release(made, owner)
             self._tidy()
             raise
@@ -149,19 +175,44 @@ class Store:
         """
         foreign = []
         for reservation in reservations:
-            folder = self._existing_folder(Network.parse(reservation.block))
+            folder = self._blocks.existing(Network.parse(reservation.block))
             if folder is None:
                 continue
             try:
-                content = folder.read(reservation.address)
+                holder = Owner.read(folder.read(reservation.address))
             except FileNotFoundError:
                 continue
-            holder = Owner.read(content)
             if holder is None or holder.content == owner.content:
+                self._turns.note(*parse_address(reservation.address), now())
+                self.imported.remove(reservation.address)
                 folder.remove(reservation.address)
             else:
                 foreign.append(reservation)
         return foreign
+
+    def quarantine(self, reservation: Reservation, seconds: int, why: str) -> None:
+        """Give an address to nobody for a while."""
+        self._quarantine.put(reservation.address, seconds, why)
+
+    def end_quarantine(self, address: str) -> None:
+        self._quarantine.end(address)
+
+    def in_quarantine(self) -> Iterator[tuple[str, str]]:
+        """Walk the addresses that are given to nobody, each with the reason."""
+        return self._quarantine.all()
+
+    def is_reserved(self, reservation: Reservation) -> bool:
+        """Tell whether an address has a file, a damaged one too."""
+        folder = self._blocks.existing(Network.parse(reservation.block))
+        return folder is not None and folder.exists(reservation.address)
+
+    def begin_after(self, pool: Pool, address: str) -> bool:
+        """Go on after an address when the next is given; a cursor that is there already stays."""
+        folder, name = self._made_folder(pool.block), cursor_name(pool)
+        if folder.exists(name):
+            return False
+        folder.write(name, address.encode())
+        return True
 
     def not_held(self, reservations: Sequence[Reservation], owner: Owner) -> list[Reservation]:
         """Return those of the reservations whose address file is not there or not the owner's."""
@@ -169,115 +220,69 @@ class Store:
 
     def prove_writable(self) -> None:
         """Write and remove a file; raises OSError."""
-        self._pools.create(PREPARED, b"")
-        self._pools.remove(PREPARED)
+        self._blocks.folder.create(PREPARED, b"")
+        self._blocks.folder.remove(PREPARED)
+
+    def addresses(self) -> Iterator[Reservation]:
+        """Walk the names of all address files."""
+        for block in self._blocks.all():
+            for address in addresses_in(self._made_folder(block)):
+                yield Reservation(str(block), address)
+
+    def owner_of(self, reservation: Reservation) -> Owner | None:
+        """Return who holds an address, None if its file is damaged or has gone."""
+        folder = self._blocks.existing(Network.parse(reservation.block))
+        return None if folder is None else owner_in(folder, reservation.address)
 
     def reservations(self) -> Iterator[tuple[Reservation, Owner | None]]:
         """Walk all address files with their owners, None for a damaged one; slow."""
-        for block in self._blocks():
-            folder = self._made_folder(block)
-            for address in self._addresses(folder):
-                yield Reservation(str(block), address), _owner(folder, address)
+        for reservation in self.addresses():
+            yield reservation, self.owner_of(reservation)
 
     def used(self, pool: Pool) -> int:
         """Count the pool's addresses that are reserved; slow."""
-        folder = self._existing_folder(pool.block)
-        if folder is None:
-            return 0
-        numbers = [parse_address(address)[1] for address in self._addresses(folder)]
-        return sum(1 for number in numbers if pool.start <= number <= pool.end)
+        return sum(map(pool.contains, self._choosing.reserved(pool.block)))
 
     def _tidy(self) -> None:
         try:
-            self._pools.remove(PREPARED)
+            self._blocks.folder.remove(PREPARED)
         except OSError:
             return  # the next call removes it; all names that it was to get, it has
 
     def _holds(self, reservation: Reservation, owner: Owner) -> bool:
-        folder = self._existing_folder(Network.parse(reservation.block))
+        folder = self._blocks.existing(Network.parse(reservation.block))
         try:
             return folder is not None and folder.read(reservation.address) == owner.content
         except FileNotFoundError:
             return False
 
-    def _existing_folder(self, block: Network) -> Folder | None:
-        name = _folder_name(block)
-        if name not in self._open:
-            try:
-                self._open[name] = self._pools.child(name, create=False)
-            except FileNotFoundError:
-                return None
-        return self._open[name]
-
     def _made_folder(self, block: Network) -> Folder:
-        folder = self._existing_folder(block)
-        if folder is None:
-            self._retire_abandoned(block)
-            folder = self._open[_folder_name(block)] = self._pools.child(
-                _folder_name(block), create=True
-            )
-        return folder
+        try:
+            return self._blocks.made(block)
+        except OverlapError as error:
+            raise StoreError(str(error)) from None
 
     def _refuse_overlap(self, block: Network) -> None:
-        for other in self._overlapping(block):
-            with self._pools.child(_folder_name(other), create=False) as folder:
-                if any(True for _ in self._addresses(folder)):
-                    message = (
-                        f"pool {block} overlaps pool {other}, which has addresses in use: give the"
-                        " networks disjoint blocks, or the same"
-                    )
-                    raise StoreError(message)
-
-    def _retire_abandoned(self, block: Network) -> None:
-        """Remove the empty folders of blocks that a new one overlaps: confs have been edited."""
-        self._refuse_overlap(block)
-        for other in self._overlapping(block):
-            if _folder_name(other) in self._open:
-                raise StoreError(f"pools {block} and {other} of one network overlap")
-            with self._pools.child(_folder_name(other), create=False) as folder:
-                for name in folder.names():
-                    folder.remove(name)
-            self._pools.remove_child(_folder_name(other))
-
-    def _overlapping(self, block: Network) -> list[Network]:
-        return [other for other in self._blocks() if other.overlaps(block) and other != block]
-
-    def _blocks(self) -> Iterator[Network]:
-        for name in self._pools.names():
-            address, _, length = name.rpartition("-")
+        if self._blocks.existing(block) is None:
             try:
-                yield Network.parse(f"{address}/{length}")
-            except NetworkError:
-                continue  # not one of ours: left alone
-
-    def _addresses(self, folder: Folder) -> Iterator[str]:
-        for name in folder.names():
-            try:
-                parse_address(name)
-            except NetworkError:
-                continue  # a cursor or a stranger's file
-            yield name
-
-    def _last_reserved(self, folder: Folder, pool: Pool) -> int | None:
-        try:
-            return parse_address(folder.read(_cursor(pool)).decode().strip())[1]
-        except (OSError, NetworkError, UnicodeDecodeError):
-            return None  # the cursor is only a preference: without one the pool starts anew
+                self._blocks.refuse_overlap(block)
+            except OverlapError as error:
+                raise StoreError(str(error)) from None
 
 
-def _owner(folder: Folder, address: str) -> Owner | None:
+def _numbers(pool: Pool, chosen: Sequence[Reservation]) -> list[int]:
+    """Return the addresses of a pool among those chosen."""
+    numbers = [parse_address(each.address) for each in chosen]
+    return [number for version, number in numbers if pool.holds(version, number)]
+
+
+def _reservation(pool: Pool, number: int) -> Reservation:
+    return Reservation(str(pool.block), format_address(pool.block.version, number))
+
+
+def owner_in(folder: Folder, address: str) -> Owner | None:
+    """Return whom an address file names, None if it is damaged or has gone."""
     try:
         return Owner.read(folder.read(address))
     except OSError:
         return None  # a folder or a link in an address's place: damaged, too
-
-
-def _folder_name(block: Network) -> str:
-    return f"{format_address(block.version, block.first)}-{block.length}"
-
-
-def _cursor(pool: Pool) -> str:
-    """Name the cursor's file: .0 for a whole block, as host-local does, else by the start."""
-    version = pool.block.version
-    whole = pool.start == pool.block.first + 1 or pool.start == pool.block.first
-    return CURSOR + ("0" if whole else format_address(version, pool.start))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import typer
 
 from multinic_cni import __version__
+from multinic_cni.cli.explain import explain
+from multinic_cni.cli.gc import gc
+from multinic_cni.cli.ipam import ipam
 from multinic_cni.cli.schema import schema
 from multinic_cni.cli.validate import validate
 
@@ -13,9 +16,13 @@ app = typer.Typer(
     help="A CNI plugin that attaches a pod to several NICs of its node.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
 app.command()(validate)
+app.command()(explain)
 app.command()(schema)
+app.add_typer(ipam, name="ipam")
+app.command()(gc)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

@@ -54,7 +54,7 @@ def validate(
 def problems_of_file(file: Path) -> list[Problem]:
     """Return what is wrong with a conf, or with every entry of ours in a conflist."""
     try:
-        confs = list(_confs(file))
+        confs = list(confs_in(file))
     except (CniError, OSError) as error:
         return [Problem(path="", message=str(error))]
     return [
@@ -67,7 +67,7 @@ def problems_of_file(file: Path) -> list[Problem]:
 def warnings_of_file(file: Path) -> list[str]:
     """Return what is no error, but hardly meant: unknown keys at the top, another plugin's type."""
     try:
-        confs = list(_confs(file))
+        confs = list(confs_in(file))
     except (CniError, OSError):
         return []  # that is a problem already
     found = [] if confs else [f"no plugin has one of the types {', '.join(OWN_TYPES)}"]
@@ -86,7 +86,7 @@ def warnings_of_file(file: Path) -> list[str]:
     return found
 
 
-def _confs(file: Path) -> Iterator[tuple[str, object]]:
+def confs_in(file: Path) -> Iterator[tuple[str, object]]:
     """Read a file; give (JSON path, conf) of the conf, or of each entry of ours in a conflist.
 
     Raises CniError, OSError.
@@ -126,7 +126,7 @@ def problems_of(document: object) -> list[Problem]:
 
 
 def _print(found: dict[str, list[Problem]]) -> None:
-    console = Console(highlight=False, soft_wrap=True, file=sys.stdout)
+    console = Console(highlight=False, emoji=False, soft_wrap=True, file=sys.stdout)
     for file, problems in found.items():
         if not problems:
             console.print(Text(f"{file}: ").append("valid", style="green"))

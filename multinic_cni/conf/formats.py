@@ -6,11 +6,15 @@ Each returns what is wrong with a text, as the end of a sentence, or an empty st
 from __future__ import annotations
 
 from multinic_cni.invocation import name_problem
-from multinic_ipam.networks import Network, NetworkError, parse_address
+from multinic_ipam.networks import Network, NetworkError, parse_address, parse_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+MAC_DIGITS = 12
+HEX = frozenset("0123456789abcdefABCDEF")
 
 
 def network_name(text: str) -> str:
@@ -38,7 +42,12 @@ def address(text: str) -> str:
 
 
 def cidr_or_address(text: str) -> str:
-    return cidr(text) if "/" in text else address(text)
+    """Accept host bits: so many addresses from the given one on, as the operator counts them."""
+    try:
+        parse_run(text)
+    except NetworkError as error:
+        return str(error)
+    return ""
 
 
 def delegate_type(text: str) -> str:
@@ -62,6 +71,13 @@ def nic_pattern(text: str) -> str:
     return "must not hold '/' or white space" if any(c == "/" or c.isspace() for c in text) else ""
 
 
+def mac(text: str) -> str:
+    digits = text.replace(":", "")
+    if len(digits) == MAC_DIGITS and HEX.issuperset(digits) and text[2::3] == ":" * 5:
+        return ""
+    return f"{text!r} is no MAC such as 02:00:5e:10:00:01"
+
+
 FORMATS: dict[str, Callable[[str], str]] = {
     "network-name": network_name,
     "cidr": cidr,
@@ -71,4 +87,5 @@ FORMATS: dict[str, Callable[[str], str]] = {
     "delegate-type": delegate_type,
     "absolute-path": absolute_path,
     "nic-pattern": nic_pattern,
+    "mac": mac,
 }

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 
-from multinic_cni import cancellation, host
-from multinic_cni.addressing import ipam_block, uses_store
+from multinic_cni import cancellation
 from multinic_cni.attaching import attach
 from multinic_cni.attachments.claim import claim, key_of
-from multinic_cni.attachments.record import NicRecord, Record
 from multinic_cni.conf.netconf import read_net_conf
-from multinic_cni.delegates import chain_confs
 from multinic_cni.errors import BAD_ENVIRONMENT, NAME_TAKEN, TRY_AGAIN, CniError, io_failure
-from multinic_cni.leftovers import clear_leftover, put_aside
+from multinic_cni.intent import Intent
+from multinic_cni.leftovers import clear_leftover, put_aside, work_off_backlog
 from multinic_cni.log import log
 from multinic_cni.merge import merge
 from multinic_cni.netns import PodNetns
-from multinic_cni.preparation import prepare, refuse_own_netns, wanted_pools
+from multinic_cni.preparation import prepare, refuse_own_netns
 from multinic_cni.removal import remove
-from multinic_cni.reservations import reserve
+from multinic_cni.requests import refuse_ignored
 from multinic_cni.result import Result
+from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
     from multinic_cni.attaching import Attached
     from multinic_cni.attachments.claim import Claim
+    from multinic_cni.attachments.record import Record
     from multinic_cni.invocation import Invocation
     from multinic_cni.preparation import Plan
-    from multinic_cni.reservations import Addresses
 
 # The deadline may be what made a roll-back necessary: it has as long again, within these bounds.
 SHORTEST_ROLL_BACK, LONGEST_ROLL_BACK = 5.0, 30.0
@@ -43,6 +42,7 @@ def add(call: Invocation, document: object) -> dict[str, object]:
     deadline = time.monotonic() + conf.timeout
     pod = _open_pod(call.netns)
     try:
+        reclaim_after_boot(conf.data_dir, deadline)
         held = claim(conf.data_dir, conf.name, key_of(call.container_id, call.ifname), deadline)
         try:
             readable = clear_leftover(held, call, conf, deadline)
@@ -54,6 +54,7 @@ def add(call: Invocation, document: object) -> dict[str, object]:
             result = _attach_or_roll_back(held, plan, pod)
         finally:
             held.close()
+        work_off_backlog(conf.data_dir, call.path)
     except OSError as error:
         raise io_failure("attach the pod", error) from error
     finally:
@@ -83,7 +84,7 @@ def _refuse_taken_names(pod: PodNetns, names: Sequence[str]) -> None:
 
 
 def _attach_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Result:
-    record = _record_intent(held, plan, pod)
+    record = _settle_or_roll_back(held, plan, pod)
     held.let_children_inherit()
     started = record
     try:
@@ -98,56 +99,16 @@ def _attach_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Result:
     return result
 
 
-def _record_intent(held: Claim, plan: Plan, pod: PodNetns) -> Record:
-    """Reserve the addresses and write the record of what is about to be done, both or neither."""
-
-    def write(addresses: Sequence[Addresses]) -> Record:
-        record = _record(plan, pod, addresses)
-        held.write(record)
-        return record
-
-    conf = plan.conf
-    if not uses_store(conf):
-        return write([[] for _ in plan.choices])
-    wanted = wanted_pools(conf, plan.choices, plan.nics)
+def _settle_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Record:
+    """Settle what is to be done. Nothing was started where that fails: the addresses go back."""
     try:
-        return reserve(conf.data_dir, plan.deadline, wanted, write)
-    except CniError:
+        return Intent(held, plan, pod).settle()
+    except BaseException:
         written = held.read()
         if written is not None:
-            _roll_back(held, _nothing_started(written), plan)
+            nothing = written.but(nics=tuple(nic.but(confs=()) for nic in written.nics))
+            _roll_back(held, nothing, plan)
         raise
-
-
-def _record(plan: Plan, pod: PodNetns, addresses: Sequence[Addresses]) -> Record:
-    call, conf = plan.call, plan.conf
-    namespace, name = call.arg("K8S_POD_NAMESPACE"), call.arg("K8S_POD_NAME")
-    return Record(
-        network=conf.name,
-        container_id=call.container_id,
-        ifname=call.ifname,
-        netns=call.netns,
-        netns_id=pod.id,
-        boot_id=host.boot_id(),
-        cni_version=conf.cni_version,
-        pod=f"{namespace}/{name}" if namespace else name,
-        pod_uid=call.arg("K8S_POD_UID"),
-        path=call.path,
-        cni_args=plan.delegation.cni_args,
-        max_parallel=conf.max_parallel,
-        nics=tuple(
-            NicRecord(
-                nic=choice.nic.name,
-                index=choice.nic.index,
-                kind=choice.nic.kind,
-                mac=choice.nic.mac,
-                ifname=ifname,
-                confs=chain_confs(conf, choice.nic.name, ipam_block(conf, choice.nic, own)),
-                reservations=tuple(reservation for reservation, _ in own),
-            )
-            for choice, ifname, own in zip(plan.choices, plan.names, addresses, strict=True)
-        ),
-    )
 
 
 def _started(record: Record, outcomes: Sequence[Attached]) -> Record:
@@ -155,10 +116,6 @@ def _started(record: Record, outcomes: Sequence[Attached]) -> Record:
     return record.but(
         nics=tuple(each.nic.but(confs=each.nic.confs[: each.started]) for each in outcomes)
     )
-
-
-def _nothing_started(record: Record) -> Record:
-    return record.but(nics=tuple(nic.but(confs=()) for nic in record.nics))
 
 
 def _raise_first_error(outcomes: Sequence[Attached]) -> None:
@@ -173,6 +130,7 @@ def _raise_first_error(outcomes: Sequence[Attached]) -> None:
 
 def _merged(plan: Plan, outcomes: Sequence[Attached], pod: PodNetns) -> Result:
     links = {link.name: link for link in pod.netlink.links()}
+    refuse_ignored(plan.wanted, [outcome.nic for outcome in outcomes], links)
     parts = [(outcome.nic.ifname, outcome.nic.result or Result()) for outcome in outcomes]
     return merge(plan.previous, parts, plan.call.netns, links, plan.conf.dns)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from _socket import AF_INET, AF_INET6
 
-from multinic_cni import attaching
+from multinic_cni import attaching, host
 from multinic_cni.attachments.claim import claim_existing, key_of
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.conf.netconf import read_net_conf
@@ -27,6 +27,8 @@ from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import NicRecord, Record
     from multinic_cni.conf.netconf import NetConf
@@ -71,7 +73,10 @@ def _check(call: Invocation, conf: NetConf, previous: Result, deadline: float) -
             ]
         finally:
             pod.close()
-        slices = tuple(nic.but(result=_slice(nic, previous, call.netns)) for nic in record.nics)
+        macs = _macs_on_node(record)
+        slices = tuple(
+            nic.but(result=_slice(nic, previous, call.netns, macs)) for nic in record.nics
+        )
         delegates = attaching.check(record.but(nics=slices), delegation_for(call), deadline)
         return [*(_finding(text) for text in findings), *delegates]
     finally:
@@ -165,19 +170,31 @@ def _result_of(nic: NicRecord) -> Result:
     return nic.result or Result()
 
 
-def _slice(nic: NicRecord, previous: Result, netns: str) -> Result:
+def _macs_on_node(record: Record) -> dict[str, str]:
+    """Return the present MACs of links on the node that delegates reported.
+
+    A bridge has the lowest MAC of its ports: with the next pod, or the next NIC, it changes.
+    """
+    reported = {
+        each.name for nic in record.nics for each in _result_of(nic).interfaces if not each.sandbox
+    }
+    links = host.links_of_node() if reported else []
+    return {link.name: link.mac for link in links if link.name in reported}
+
+
+def _slice(nic: NicRecord, previous: Result, netns: str, on_node: Mapping[str, str]) -> Result:
     """Return the part of prevResult that a NIC's delegates made, with the indexes they gave.
 
     A whole merged prevResult would make each of them look for the others' addresses. Routes that
     the runtime has removed since are not looked for.
     """
     own = _result_of(nic)
-    current = {each.name: each for each in previous.interfaces if each.sandbox in {"", netns}}
+    current = {each.name: each.mac for each in previous.interfaces if each.sandbox == netns}
+    current.update(on_node)
     kept = {str(route.get("dst")) for route in previous.routes}
     return own.but(
         interfaces=tuple(
-            each.but(mac=current[each.name].mac or each.mac) if each.name in current else each
-            for each in own.interfaces
+            each.but(mac=current.get(each.name) or each.mac) for each in own.interfaces
         ),
         routes=tuple(route for route in own.routes if str(route.get("dst")) in kept),
     )

@@ -6,6 +6,7 @@ the network's name and the data directory matter.
 
 from __future__ import annotations
 
+import os
 import time
 
 from multinic_cni.attachments.claim import claim_for_delete, key_of
@@ -17,6 +18,7 @@ from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, CniError, io_failure, 
 from multinic_cni.leftovers import put_aside
 from multinic_cni.log import LEVELS, log
 from multinic_cni.removal import remove
+from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
@@ -45,6 +47,7 @@ def delete(call: Invocation, document: object) -> None:
 
 
 def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> None:
+    _reclaim(data_dir, deadline)
     held = claim_for_delete(data_dir, network, key_of(call.container_id, call.ifname), deadline)
     if held is None:
         log.info("nothing to delete")
@@ -71,6 +74,16 @@ def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> N
         held.close()
     if errors:
         raise join_errors(errors)
+
+
+def _reclaim(data_dir: str, deadline: float) -> None:
+    """Do what the first call after a boot does, if it can be: this pod must go in any case."""
+    if not os.path.isdir(data_dir):
+        return  # what was never attached leaves no trace
+    try:
+        reclaim_after_boot(data_dir, deadline)
+    except (CniError, OSError) as error:
+        log.warning(f"addresses of earlier boots are not freed: {error}")
 
 
 def _path(document: dict[str, object], key: str) -> str:

@@ -5,30 +5,19 @@ from __future__ import annotations
 import time
 
 from multinic_cni.addressing import ipam_without_nic
-from multinic_cni.attachments.claim import (
-    claim_idle,
-    has_record,
-    key_of,
-    keys,
-    networks,
-    peek,
-)
+from multinic_cni.attachments.claim import key_of, keys, peek
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.delegates import chain_confs
-from multinic_cni.delegation import (
-    ask_if_supported,
-    delegation_without_pod,
-    environment_for_delegates,
-)
+from multinic_cni.delegation import ask_if_supported, delegation_without_pod
 from multinic_cni.errors import CniError, io_failure, join_errors
 from multinic_cni.execution import drive
-from multinic_cni.leftovers import put_aside
+from multinic_cni.leftovers import clear_stale
 from multinic_cni.log import log
-from multinic_cni.removal import remove
 from multinic_cni.reservations import with_store
+from multinic_cni.upkeep.reboot import reclaim_after_boot
+from multinic_cni.upkeep.sweeping import Orphans
 from multinic_cni.versions import require
-from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,8 +39,8 @@ def gc(call: Invocation, document: object) -> None:
         return
     valid = frozenset(conf.valid_attachments)
     deadline = time.monotonic() + conf.timeout
-    errors = _clear_stale(call, conf, valid, deadline)
-    for phase in (_release_orphans, _forward):
+    errors: list[CniError] = []
+    for phase in (_reclaim, _clear_stale, _release_orphans, _forward):
         try:
             errors += phase(call, conf, valid, deadline)
         except CniError as error:
@@ -62,6 +51,11 @@ def gc(call: Invocation, document: object) -> None:
         raise join_errors(errors)
 
 
+def _reclaim(_call: Invocation, conf: NetConf, _valid: Valid, deadline: float) -> list[CniError]:
+    reclaim_after_boot(conf.data_dir, deadline)
+    return []
+
+
 def _clear_stale(call: Invocation, conf: NetConf, valid: Valid, deadline: float) -> list[CniError]:
     errors: list[CniError] = []
     for key in keys(conf.data_dir, conf.name):
@@ -69,42 +63,12 @@ def _clear_stale(call: Invocation, conf: NetConf, valid: Valid, deadline: float)
         if (container_id, ifname) in valid:
             continue
         try:
-            errors += _clear(call, conf, key, Owner(container_id, ifname), deadline)
+            errors += clear_stale(conf.data_dir, conf.name, key, call.path, deadline)
         except CniError as error:
             errors.append(error)
         except OSError as error:
             errors.append(io_failure(f"clear attachment {key}", error))
     return errors
-
-
-def _clear(
-    call: Invocation, conf: NetConf, key: str, owner: Owner, deadline: float
-) -> list[CniError]:
-    held = claim_idle(conf.data_dir, conf.name, key)
-    if held is None:
-        log.info("attachment is busy, left alone", attachment=key)
-        return []
-    try:
-        try:
-            record = held.read()
-        except DamagedRecordError as error:
-            log.error(str(error))
-            put_aside(held, conf.data_dir, owner, deadline)
-            return []
-        if record is None:
-            return []
-        log.info("clearing stale attachment", attachment=key, pod=record.pod)
-        return remove(
-            held,
-            record,
-            data_dir=conf.data_dir,
-            netns="",
-            path=call.path,
-            environment=environment_for_delegates(),
-            deadline=deadline,
-        )
-    finally:
-        held.close()
 
 
 def _release_orphans(
@@ -114,16 +78,15 @@ def _release_orphans(
 
     The store's lock is held: every ADD writes its record before its address files, under it.
     """
-    known = networks(conf.data_dir)
 
     def work(store: Store) -> None:
+        orphans = Orphans(conf.data_dir, store)
         for reservation, owner in list(store.reservations()):
             if owner is None:
                 log.error("address file is damaged", address=reservation.address)
-                continue
-            key = key_of(owner.container_id, owner.ifname)
-            recorded = any(has_record(conf.data_dir, network, key) for network in known)
-            if not recorded and (owner.container_id, owner.ifname) not in valid:
+            elif (owner.container_id, owner.ifname) not in valid and orphans.have(
+                reservation, owner
+            ):
                 log.warning("releasing an address without an owner", address=reservation.address)
                 store.release([reservation], owner)
 

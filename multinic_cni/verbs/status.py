@@ -15,11 +15,11 @@ from multinic_cni.errors import (
     CniError,
 )
 from multinic_cni.execution import drive
-from multinic_cni.plan import admin_of
-from multinic_cni.preparation import wanted_pools
-from multinic_cni.reservations import choose_all, with_store
+from multinic_cni.preparation import choose, wanted_pools
+from multinic_cni.reservations import Want, choose_all, with_store
+from multinic_cni.upkeep.reboot import reclaim_after_boot
+from multinic_cni.upkeep.sweeping import after_sweep
 from multinic_cni.versions import require
-from multinic_selectors.selection import SelectionError, Wish, select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,20 +61,31 @@ def _problems(call: Invocation, conf: NetConf, deadline: float) -> list[CniError
 
 def _choices(conf: NetConf, nics: Sequence[Nic]) -> tuple[Sequence[Choice], list[CniError]]:
     try:
-        return select(nics, admin_of(conf), Wish()).chosen, []
-    except SelectionError as error:
-        return [], [CniError(LIMITED_CONNECTIVITY, str(error))]  # pods have lost NICs too
+        return choose(conf, nics).chosen, []
+    except CniError as error:
+        return [], [CniError(LIMITED_CONNECTIVITY, error.message)]  # pods have lost NICs too
 
 
 def _store_problems(
     conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic], deadline: float
 ) -> list[CniError]:
-    """Lock and write the store, and choose an address for each NIC without reserving it."""
+    """Lock and write the store, and choose an address for each NIC without reserving it.
+
+    What a stale pod holds is no reason: an ADD would free it.
+    """
     try:
+        reclaim_after_boot(conf.data_dir, deadline)
         with_store(conf.data_dir, deadline, lambda store: store.prove_writable())
         if uses_store(conf):
-            wanted = wanted_pools(conf, choices, nics)
-            with_store(conf.data_dir, deadline, lambda store: choose_all(store, wanted))
+            wants = [
+                Want(nic=nic, alternatives=pools, cooldown=conf.ipam.get("cooldown") or 0)
+                for nic, pools in wanted_pools(conf, choices, nics)
+            ]
+            after_sweep(
+                conf.data_dir,
+                deadline,
+                lambda: with_store(conf.data_dir, deadline, lambda store: choose_all(store, wants)),
+            )
     except CniError as error:
         return [error]
     return []

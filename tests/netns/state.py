@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# What is remembered for later calls, and grows with networks and pages of addresses, not with pods.
+MEMORY = {"boot", "turns", "shares", "sticky"}
+EARLIER_BOOT = "00000000-0000-4000-8000-000000000000"
+
+
 @dataclass(frozen=True)
 class State:
     """The data directory."""
@@ -45,7 +50,14 @@ class State:
             if not file.is_dir()
             and file not in {self.root / "lock", self.root / "pools/.reservation"}
             and "last_reserved_ip." not in file.name
+            and str(file.relative_to(self.root)).partition("/")[0] not in MEMORY
         )
+
+    def reboot(self) -> None:
+        """Make the state one of an earlier boot. The test removes the pods' namespaces itself."""
+        (self.root / "boot").write_text(EARLIER_BOOT)
+        for file in self.root.glob("attachments/*/*.json"):
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"bootID": EARLIER_BOOT}))
 
     def files(self) -> dict[str, bytes]:
         """Return all files with their contents, for comparing before and after."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.pytest_netns import Answer, Namespace, Node, Runtime
 
 RECORDINGS = Path(__file__).parent / "clients"
-ALREADY_ATTACHED = 103
+BAD_CONF, ALREADY_ATTACHED = 7, 103
 
 
 def ranges(*masters: str) -> dict[str, Any]:
@@ -37,6 +37,12 @@ def invocations(recording: str) -> list[dict[str, Any]]:
     document = json.loads((RECORDINGS / recording).read_text())
     listed: list[dict[str, Any]] = document["invocations"]
     return listed
+
+
+def without_ipam(invocation: dict[str, Any]) -> dict[str, Any]:
+    """Return an invocation whose conf leaves the addresses to this file, as most recordings do."""
+    conf = json.loads(invocation["stdin"])
+    return invocation | {"stdin": json.dumps({key: conf[key] for key in conf if key != "ipam"})}
 
 
 class Replay:
@@ -123,18 +129,13 @@ def test_multus(replay: Replay, pod: Namespace, node: Node, state: State) -> Non
 def test_multus_in_kubernetes_and_containerd(
     replay: Replay, runtime: Runtime, pod: Namespace, state: State
 ) -> None:
-    """Requests for one address and one MAC cannot be for two NICs: they are logged, not served."""
+    """One address is asked for, and host-local cannot know on which of the two NICs."""
     added, deleted, cri_added, cri_deleted, cri_removed, version = invocations(
         "multus-kubernetes-and-containerd.json"
     )
 
-    answer = replay.send(added)
-    result = answer.result()
-    assert [each["name"] for each in result["interfaces"]] == ["multi0", "multi0-1"]
-    macs = [each["mac"] for each in result["interfaces"]]
-    assert len(set(macs)) == 2
-    assert "02:11:22:33:44:77" not in macs
-    assert "not served" in answer.stderr
+    message = replay.send(added).error(BAD_CONF)
+    assert "runtimeConfig.ips 10.201.7.8/16: must be one address for each NIC" in message
     replay.send(deleted).succeeded()
     assert pod.links() == {}
 
@@ -142,6 +143,26 @@ def test_multus_in_kubernetes_and_containerd(
     assert replay.send(version).result()["cniVersion"] == "1.0.0"
     assert state.left() == []
     assert runtime.node.links().keys() == {"rail1", "rail2", "rail3", "rail4"}
+
+
+def test_multus_where_pools_tell_whose_an_address_is(
+    replay: Replay, pod: Namespace, state: State
+) -> None:
+    """The same invocation, which names one address and one MAC, with addresses of our own."""
+    added, deleted = map(without_ipam, invocations("multus-kubernetes-and-containerd.json")[:2])
+
+    result = replay.send(added).result()
+
+    assert names_and_addresses(result) == [
+        ("multi0", "10.201.7.8/16"),
+        ("multi0-1", "10.202.0.1/16"),
+    ]
+    macs = [each["mac"] for each in result["interfaces"]]
+    assert macs[0] == "02:11:22:33:44:77"
+    assert macs[1] != macs[0]
+    replay.send(deleted).succeeded()
+    assert pod.links() == {}
+    assert state.left() == []
 
 
 def stop_and_remove(

@@ -82,11 +82,15 @@ def test_bridge_lists_the_links_on_the_node_without_sandbox(
 
     on_node, in_pod = node.links(), pod.links()
     names = [each["name"] for each in result["interfaces"]]
+    # A bridge has the lowest MAC of its ports: the other delegate's port may change it afterwards.
+    bridges = [result["interfaces"][place].pop("mac") for place in (0, 3)]
+    assert set(bridges) <= {on_node[name]["address"] for name in (names[1], names[4])}
+    assert on_node["br-pods"]["address"] in bridges
     assert result["interfaces"] == [
-        {"name": "br-pods", "mac": on_node["br-pods"]["address"]},
+        {"name": "br-pods"},
         {"name": names[1], "mac": on_node[names[1]]["address"]},
         {"name": "net1", "mac": in_pod["net1"]["address"], "sandbox": pod.path, "mtu": 1400},
-        {"name": "br-pods", "mac": on_node["br-pods"]["address"]},
+        {"name": "br-pods"},
         {"name": names[4], "mac": on_node[names[4]]["address"]},
         {"name": "net1-1", "mac": in_pod["net1-1"]["address"], "sandbox": pod.path, "mtu": 1400},
     ]

@@ -28,7 +28,13 @@ ADDRESSES: dict[str, dict[str, list[str]]] = {
     "macvlan-host-local.conf": {"net1": ["172.31.0.2/24"], "net1-1": ["172.31.0.3/24"]},
     "macvlan-ipam-per-master.conf": {"net1": ["172.29.1.2/24"], "net1-1": ["172.29.2.2/24"]},
     "macvlan-l2.conf": {"net1": [], "net1-1": []},
+    "macvlan-node-blocks.conf": {"net1": ["172.20.0.10/16"], "net1-1": ["172.21.0.2/16"]},
+    # Without hosts: the node's own addresses, 10.1.0.1 and 10.2.0.1, make it host 1.
+    "macvlan-node-networks.conf": {"net1": ["172.22.1.2/24"], "net1-1": ["172.23.1.2/24"]},
+    # By this conf the node is host 1 of eight.
+    "macvlan-own-network.conf": {"net1": ["10.1.0.33/24"], "net1-1": ["10.2.0.33/24"]},
     "macvlan-ranges.conf": {"net1": ["10.1.0.100/24"], "net1-1": ["10.2.0.100/24"]},
+    "macvlan-slice.conf": {"net1": ["10.1.0.128/24"], "net1-1": ["10.2.0.128/24"]},
     "macvlan-subnet.conf": {
         "net1": ["192.168.0.1/18"],
         "net1-1": ["192.168.64.1/18"],

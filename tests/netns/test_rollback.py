@@ -22,9 +22,11 @@ CONF = SHARED_SUBNET | {"cniVersion": "1.0.0"}
 
 
 def what_is_reserved(state: State) -> dict[str, bytes]:
-    """Everything on disk but the cursors: a freed address rests."""
+    """Everything on disk but what orders the addresses: a freed one rests."""
     return {
-        name: content for name, content in state.files().items() if "last_reserved_ip" not in name
+        name: content
+        for name, content in state.files().items()
+        if "last_reserved_ip" not in name and not name.startswith("turns/")
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 from multinic_cni.log import Log
 from multinic_cni.log import log as shared_log
 from multinic_cni.process import Command
+from tests.unit.admin import AdminNode
 from tests.unit.descriptors import open_descriptors
 from tests.unit.guards import NETLINK, PROCESS, SYSFS, ForbiddenError, forbidding, is_in_sysfs
 from tests.unit.programs import PATH, Script
@@ -69,6 +70,12 @@ def script(tmp_path: Path) -> Script:
         return Command(executable=str(file), environment={**PATH, **variables}, stdin=stdin)
 
     return write
+
+
+@pytest.fixture
+def admin_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AdminNode:
+    """Return a node with an empty store; which pods live on it, the test says."""
+    return AdminNode.make(tmp_path / "data", monkeypatch)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ Document = dict[str, Any]
 WORDS = st.sampled_from(["rail0", "rail*", "eth1", "enp1s0f0", "a"])
 CIDRS = st.sampled_from(["10.1.0.0/24", "10.2.0.0/24", "fd00:1::/64", "192.168.0.0/16"])
 ADDRESSES = st.sampled_from(["10.1.0.9", "10.1.0.20", "fd00:1::9"])
+UNALIGNED = st.sampled_from(["10.1.0.5/28", "fd00:1::9/64"])
 PLAIN = st.dictionaries(WORDS, st.integers(0, 9) | WORDS | st.none(), max_size=2)
 
 
@@ -51,12 +52,25 @@ DNS = or_null(
         },
     )
 )
+RUNS = keyed({"startIP": ADDRESSES, "endIP": ADDRESSES}, {})
+PLACES = keyed({"startIndex": st.integers(0, 9), "endIndex": st.integers(0, 9)}, {})
+ALLOCATIONS = keyed({"prefix": CIDRS}, {"nodeName": or_null(WORDS), "gateway": or_null(ADDRESSES)})
+SHARE: Document = {
+    "perNodeBlockSize": or_null(st.integers(1, 500)),
+    "perNodeNetworkPrefix": or_null(st.integers(1, 128)),
+    "gatewayIndex": or_null(st.integers(0, 300)),
+    "slice": or_null(keyed({"offset": st.integers(0, 300), "length": st.integers(1, 300)}, {})),
+    "exclusions": or_null(st.lists(RUNS, max_size=2)),
+    "perNodeExclusions": or_null(st.lists(PLACES, max_size=2)),
+    "staticAllocations": or_null(st.lists(ALLOCATIONS, max_size=2)),
+}
 RANGES = st.dictionaries(
     CIDRS | WORDS,
     st.lists(
         keyed(
             {},
             {
+                **SHARE,
                 "subnet": or_null(CIDRS),
                 "rangeStart": or_null(ADDRESSES),
                 "rangeEnd": or_null(ADDRESSES),
@@ -72,10 +86,15 @@ IPAMS = st.one_of(
     keyed(
         {"type": st.just("multi-nic-ipam")},
         {
+            **SHARE,
             "interfaceBlock": st.integers(0, 128),
             "hostBlock": st.integers(0, 128),
-            "excludeCIDRs": or_null(st.lists(CIDRS | ADDRESSES, max_size=2)),
+            "excludeCIDRs": or_null(st.lists(CIDRS | ADDRESSES | UNALIGNED, max_size=2)),
             "ranges": or_null(RANGES),
+            "probe": st.sampled_from(["off", "warn", "next", "fail"]),
+            "proxyMACs": or_null(st.lists(st.just("02:00:5e:10:00:01"), max_size=2)),
+            "cooldown": st.integers(0, 604800),
+            "sticky": st.booleans(),
             "routes": ROUTES,
             "dns": DNS,
             "vlanMode": or_null(st.sampled_from(["", "l2", "l3", "l3s"])),
@@ -172,6 +191,7 @@ STRANGE_TEXTS = st.sampled_from(
         "a\0b",
         "é",
         "10.1.0.7/24",
+        "255.255.255.250/28",
         "10.1.0.0/33",
         "10.1",
         "fd00::1/64",

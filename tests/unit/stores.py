@@ -5,21 +5,28 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from multinic_ipam.networks import Network
-from multinic_ipam.pools import Pool, range_pool
+from multinic_ipam.networks import Network, parse_address
+from multinic_ipam.places import inside, range_of
 from multinic_ipam.reservation import Owner, Reservation
-from multinic_ipam.store import Store
+from multinic_ipam.shares import SamePart
+from multinic_ipam.store import PoolExhaustedError, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from multinic_ipam.pools import Pool
+
 A, B = Owner("c0ffee", "net1"), Owner("decade", "net1")
 BLOCK = "10.1.0.0/29"
+SIX = [f"10.1.0.{host}" for host in range(1, 7)]  # all that it has for hosts
 
 
-def pool(block: str = BLOCK, **words: str) -> Pool:
-    return range_pool(Network.parse(block), **words)  # type: ignore[arg-type]
+def pool(block: str = BLOCK, *, start: str = "", end: str = "", gateway: str = "") -> Pool:
+    network = Network.parse(block)
+    run = range_of(network, start or None, end or None)
+    router = inside(network, gateway, "gateway") if gateway else None
+    return SamePart(network, run, router).share(0).pool()
 
 
 def opened(folder: Path) -> Store:
@@ -33,6 +40,20 @@ def take(store: Store, owner: Owner, *pools: Pool) -> list[str]:
         chosen.append(store.choose(each, chosen))
     store.reserve(chosen, pools, owner)
     return [each.address for each in chosen]
+
+
+def fill(store: Store, of: Pool) -> list[str]:
+    """Take address by address until the pool is exhausted."""
+    given: list[str] = []
+    while True:
+        try:
+            given += take(store, A, of)
+        except PoolExhaustedError:
+            return given
+
+
+def number(address: str) -> int:
+    return parse_address(address)[1]
 
 
 def files(folder: Path, block: str = "10.1.0.0-29") -> dict[str, str]:

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from multinic_cni.delegates import (
+    Wanted,
     chain_confs,
     delegate_cni_args,
     executables,
     ipam_type,
     limit_at_once,
+    mac_setter,
 )
 from tests.unit.confs import net_conf
 
@@ -127,6 +129,77 @@ def test_admins_own_runtime_config_wins() -> None:
     }
     expected = {"portMappings": [{"hostPort": 80}], "bandwidth": {"ingressRate": 9}}
     assert expected == first(template, runtimeConfig=RUNTIME)["runtimeConfig"]
+
+
+WANTED = Wanted(ips=("10.1.0.7/24", "fd00::7"), mac="02:00:5e:10:00:01")
+
+
+def chain(*plugins: dict[str, Any], wanted: Wanted = WANTED) -> tuple[dict[str, Any], ...]:
+    return chain_confs(net_conf(plugin=list(plugins)), "rail0", STATIC, wanted)
+
+
+def test_what_is_wanted_goes_to_the_head() -> None:
+    head, tail = chain({"type": "macvlan"}, {"type": "tuning", "capabilities": {"mac": True}})
+    assert {"cni": {"ips": ["10.1.0.7/24", "fd00::7"]}} == head["args"]
+    assert {"mac": "02:00:5e:10:00:01"} == head["runtimeConfig"]
+    assert not {"args", "runtimeConfig"} & tail.keys()
+
+
+def test_nothing_wanted_adds_nothing() -> None:
+    (head,) = chain({"type": "macvlan"}, wanted=Wanted())
+    assert not {"args", "runtimeConfig"} & head.keys()
+
+
+def test_admins_own_args_stay() -> None:
+    args = {"labels": ["a"], "cni": {"ips": ["10.1.0.1"], "vrf": "blue"}}
+    template = {"type": "macvlan", "args": args, "runtimeConfig": {"x": 1}}
+    conf = net_conf(plugin=template)
+    before = repr(conf.chain)
+    (head,) = chain_confs(conf, "rail0", STATIC, WANTED)
+    expected = {"labels": ["a"], "cni": {"ips": ["10.1.0.7/24", "fd00::7"], "vrf": "blue"}}
+    assert expected == head["args"]
+    assert {"x": 1, "mac": "02:00:5e:10:00:01"} == head["runtimeConfig"]
+    assert before == repr(conf.chain)
+
+
+def test_admins_own_mac_in_the_runtime_config_stays() -> None:
+    (head,) = chain({"type": "macvlan", "runtimeConfig": {"mac": "02:00:5e:99:99:99"}})
+    assert {"mac": "02:00:5e:99:99:99"} == head["runtimeConfig"]
+
+
+@pytest.mark.parametrize("args", [None, [], "x", {"cni": None}, {"cni": 5}], ids=repr)
+def test_args_that_no_plugin_could_read_do_not_hinder(args: object) -> None:
+    (head,) = chain({"type": "macvlan", "args": args})
+    assert {"cni": {"ips": ["10.1.0.7/24", "fd00::7"]}} == head["args"]
+
+
+TUNING = {"type": "tuning", "capabilities": {"mac": True}}
+OTHER_TUNING = {"type": "tuning", "capabilities": {"mac": False}}
+
+
+@pytest.mark.parametrize(
+    ("plugins", "setter"),
+    [
+        ([{"type": "macvlan"}], 0),
+        ([{"type": "bridge"}], 0),
+        ([{"type": "sriov"}, TUNING], 0),
+        ([{"type": "mine"}], 0),
+        ([{"type": "vlan"}], None),
+        ([{"type": "vlan"}, {"type": "tuning"}, OTHER_TUNING], None),
+        ([{"type": "vlan"}, {"type": "sbr"}, TUNING], 2),
+        ([{"type": "host-device", "capabilities": {"mac": True}}], None),
+        ([{"type": "host-device"}, TUNING, TUNING], 1),
+        # The kernel refuses another MAC on an ipvlan, whoever sets it.
+        ([{"type": "ipvlan"}, TUNING], None),
+        ([{"type": "ib-sriov"}, TUNING], None),
+    ],
+    ids=repr,
+)
+def test_who_sets_the_mac(plugins: list[dict[str, Any]], setter: int | None) -> None:
+    assert setter == mac_setter(plugins)
+    confs = chain(*plugins, wanted=Wanted(mac="02:00:5e:10:00:01"))
+    have = [place for place, conf in enumerate(confs) if "runtimeConfig" in conf]
+    assert ([] if setter is None else [setter]) == have
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from multinic_cni.addressing import ipam_block, ipam_without_nic, pools_of, uses_store
+from multinic_cni.addressing import ipam_block, ipam_without_nic, uses_store
 from multinic_cni.errors import BAD_CONF, CniError
 from multinic_ipam.reservation import Reservation
-from multinic_selectors.selection import Choice
 from tests.unit.confs import net_conf
 from tests.unit.nics import nic
 from tests.unit.rails import OWN, RAIL0, RAIL1, range_conf, subnet_conf
+from tests.unit.sharing import only_pool, shares
 
 if TYPE_CHECKING:
     from multinic_cni.conf.netconf import NetConf
@@ -28,7 +28,7 @@ def test_our_addresses_go_to_the_delegate_by_static() -> None:
         routes=[{"dst": "10.9.0.0/16", "gw": "192.168.64.1"}],
         dns={"nameservers": ["10.1.0.53"]},
     )
-    (four,), (six,) = pools_of(conf, Choice(RAIL1, 1), 1, ())
+    (four,), (six,) = shares(conf, RAIL1, 1).pools
     chosen = [address("192.168.65.7", four), address("fd00:0:0:4100::7", six)]
     expected = {
         "type": "static",
@@ -51,7 +51,7 @@ def test_each_nic_has_the_routes_whose_gateway_it_reaches() -> None:
     conf = subnet_conf(routes=routes)
     expected = {0: [routes[0], routes[2]], 1: [routes[1], routes[2]]}
     for place, rail in enumerate((RAIL0, RAIL1)):
-        ((pool,),) = pools_of(conf, Choice(rail, place), 1, ())
+        pool = only_pool(shares(conf, rail, place))
         block = ipam_block(conf, rail, [address(f"192.168.{64 * place + 1}.7", pool)])
         assert block is not None
         assert expected[place] == block["routes"]
@@ -68,7 +68,7 @@ def test_route_without_a_gateway_has_its_addresss() -> None:
         {"dst": "0.0.0.0/0", "gw": "10.1.0.2"},
     ]
     conf = net_conf(ipam={**OWN, "ranges": ranges, "routes": routes})
-    (four,), (six,) = pools_of(conf, Choice(RAIL0, 0), 0, ())
+    (four,), (six,) = shares(conf, RAIL0).pools
     block = ipam_block(conf, RAIL0, [address("10.1.0.7", four), address("fd01::7", six)])
     assert block is not None
     assert [
@@ -80,12 +80,42 @@ def test_route_without_a_gateway_has_its_addresss() -> None:
 
 def test_gateway_goes_with_the_address() -> None:
     conf = range_conf(first=[{"gateway": "10.1.0.1"}])
-    ((pool,),) = pools_of(conf, Choice(RAIL0, 0), 0, ())
+    pool = only_pool(shares(conf, RAIL0))
     expected = {
         "type": "static",
         "addresses": [{"address": "10.1.0.7/24", "gateway": "10.1.0.1"}],
     }
     assert expected == ipam_block(conf, RAIL0, [address("10.1.0.7", pool)])
+
+
+@pytest.mark.parametrize(
+    ("words", "address_of_pod", "gateway"),
+    [
+        ({"perNodeBlockSize": 4}, "10.9.0.6/16", "10.9.0.1"),
+        ({"perNodeNetworkPrefix": 24}, "10.9.1.2/24", "10.9.1.1"),
+    ],
+    ids=["flat", "routed"],
+)
+def test_gateway_by_index_reaches_the_pod(
+    words: dict[str, int], address_of_pod: str, gateway: str
+) -> None:
+    """And the routes without one go through it, each node's through its own."""
+    conf = net_conf(
+        ipam={
+            **OWN,
+            "ranges": {"10.1.0.0/24": [{"subnet": "10.9.0.0/16", **words}], "10.2.0.0/24": [{}]},
+            "gatewayIndex": 1,
+            "routes": [{"dst": "10.0.0.0/8"}],
+        },
+    )
+    pool = only_pool(shares(conf, RAIL0, index=1))
+    text = address_of_pod.partition("/")[0]
+    expected = {
+        "type": "static",
+        "addresses": [{"address": address_of_pod, "gateway": gateway}],
+        "routes": [{"gw": gateway, "dst": "10.0.0.0/8"}],
+    }
+    assert expected == ipam_block(conf, RAIL0, [address(text, pool)])
 
 
 def test_nics_own_addresses_without_link_local_ones() -> None:

@@ -12,7 +12,9 @@ from multinic_ipam.networks import (
     Network,
     NetworkError,
     format_address,
+    is_link_local,
     parse_address,
+    parse_run,
     split_cidr,
 )
 
@@ -115,6 +117,49 @@ def test_what_is_no_cidr(text: str, reason: str) -> None:
     with pytest.raises(NetworkError) as raised:
         split_cidr(text)
     assert reason in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("10.1.0.5", "10.1.0.5", "10.1.0.5"),
+        ("10.1.0.0/28", "10.1.0.0", "10.1.0.15"),
+        ("10.1.0.5/28", "10.1.0.5", "10.1.0.20"),
+        ("10.1.0.250/28", "10.1.0.250", "10.1.1.9"),
+        ("255.255.255.255/32", "255.255.255.255", "255.255.255.255"),
+        ("fd00::5/126", "fd00::5", "fd00::8"),
+    ],
+)
+def test_runs_count_from_the_given_address(text: str, first: str, last: str) -> None:
+    version, start, end = parse_run(text)
+    assert (first, last) == (format_address(version, start), format_address(version, end))
+
+
+@given(CIDRS)
+def test_run_of_an_aligned_network_is_the_network(cidr: netaddr.IPNetwork) -> None:
+    assert (cidr.version, cidr.first, cidr.last) == parse_run(str(cidr.cidr))
+
+
+@pytest.mark.parametrize("text", ["255.255.255.250/28", "10.1.0.5/0", "ffff:ffff::/15"])
+def test_runs_beyond_the_last_address(text: str) -> None:
+    with pytest.raises(NetworkError, match="goes beyond the last address there is"):
+        parse_run(text)
+
+
+@pytest.mark.parametrize("text", ["", "10.1", "10.1.0.0/", "10.1.0.0/33", "10.1.0.1-10.1.0.9"])
+def test_what_is_no_run(text: str) -> None:
+    with pytest.raises(NetworkError):
+        parse_run(text)
+
+
+@given(ADDRESSES)
+def test_link_local_as_netaddr(address: netaddr.IPAddress) -> None:
+    assert address.is_link_local() == is_link_local(address.version, int(address))
+
+
+@pytest.mark.parametrize("text", ["169.254.0.0", "169.254.255.255", "fe80::1", "febf::1"])
+def test_link_local(text: str) -> None:
+    assert is_link_local(*parse_address(text))
 
 
 @given(CIDRS)

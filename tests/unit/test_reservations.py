@@ -9,108 +9,150 @@ import pytest
 from filelock import FileLock
 
 from multinic_cni.errors import BAD_CONF, IO_FAILURE, NO_ADDRESS, TRY_AGAIN, CniError
-from multinic_cni.reservations import release, release_all_of, reserve, with_store
-from multinic_ipam.networks import Network
-from multinic_ipam.pools import Pool
+from multinic_cni.reservations import ExhaustedError, Want, release, release_all_of, with_store
+from multinic_ipam.networks import parse_address
 from multinic_ipam.reservation import Owner
-from tests.unit.records import record
+from tests.unit.accounts import (
+    RAIL0,
+    RAIL1,
+    SMALL,
+    account,
+    asking,
+    files,
+    pool,
+    recorded,
+    refusal,
+    reserve,
+    soon,
+    texts,
+    unrecorded,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from multinic_cni.attachments.record import Record
     from multinic_cni.reservations import Addresses
+    from multinic_ipam.store import Store
 
 
-def pool(block: str) -> Pool:
-    network = Network.parse(block)
-    return Pool(network, prefix_length=network.length)
-
-
-RAIL0 = ("rail0", [[pool("10.1.0.0/29")], [pool("fd00::/64")]])
-RAIL1 = ("rail1", [[pool("10.1.0.0/29")]])
-SMALL = ("rail2", [[pool("10.9.0.0/31"), pool("10.8.0.0/31")]])
-
-
-def soon() -> float:
-    return time.monotonic() + 5
-
-
-def committed(addresses: Sequence[Addresses]) -> Record:
-    """Return the record that ADD would write: NIC by NIC what was chosen for it."""
-    return record(complete=False).but(
-        nics=tuple(
-            record().nics[0].but(reservations=tuple(each for each, _ in own)) for own in addresses
-        )
-    )
-
-
-def refusal(work: Callable[[], object]) -> CniError:
-    with pytest.raises(CniError) as raised:
-        work()
-    return raised.value
-
-
-def files(data: Path) -> set[str]:
-    return {
-        each.name
-        for each in (data / "pools").rglob("*")
-        if each.is_file() and "last" not in each.name
-    }
+def preferring(want: Want, *addresses: str) -> Want:
+    return want.but(preferred=[parse_address(each) for each in addresses])
 
 
 def test_addresses_of_all_nics_and_families(tmp_path: Path) -> None:
-    kept = reserve(str(tmp_path), soon(), [RAIL0, RAIL1], committed)
+    addresses = account(tmp_path).reserve(lambda _store: [RAIL0, RAIL1], unrecorded)
     expected = [
-        [("10.1.0.0/29", "10.1.0.1"), ("fd00::/64", "fd00::1")],
-        [("10.1.0.0/29", "10.1.0.2")],
+        [("10.1.0.0/29", "10.1.0.1", 29), ("fd00::/64", "fd00::1", 64)],
+        [("10.1.0.0/29", "10.1.0.2", 29)],
     ]
-    assert expected == [[(e.block, e.address) for e in nic.reservations] for nic in kept.nics]
+    assert expected == [
+        [(each.block, each.address, pool.prefix_length) for each, pool in own] for own in addresses
+    ]
     assert {"10.1.0.1", "10.1.0.2", "fd00::1"} == files(tmp_path)
 
 
 def test_record_is_written_before_any_address(tmp_path: Path) -> None:
-    seen: list[set[str]] = []
+    seen: list[object] = []
 
-    def commit(addresses: Sequence[Addresses]) -> Record:
-        seen.append(files(tmp_path))
-        return committed(addresses)
+    def commit(store: Store, addresses: Addresses) -> None:
+        seen.append((texts(addresses), list(store.reservations()), files(tmp_path)))
 
-    reserve(str(tmp_path), soon(), [RAIL0], commit)
-    assert [set()] == seen
+    account(tmp_path).reserve(lambda _store: [RAIL0], commit)
+    assert [([["10.1.0.1", "fd00::1"]], [], set())] == seen
 
 
 def test_record_that_cannot_be_written_reserves_nothing(tmp_path: Path) -> None:
-    def full(_addresses: Sequence[Addresses]) -> Record:
+    def full(_store: Store, _addresses: Addresses) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "record")
 
-    error = refusal(lambda: reserve(str(tmp_path), soon(), [RAIL0], full))
+    error = refusal(lambda: account(tmp_path).reserve(lambda _store: [RAIL0], full))
     assert IO_FAILURE == error.code
     assert "No space left on device" in error.message
     assert set() == files(tmp_path)
 
 
+def test_refusal_under_the_lock_reserves_and_records_nothing(tmp_path: Path) -> None:
+    def refuse(_store: Store) -> list[Want]:
+        raise CniError(BAD_CONF, "the share moves")
+
+    def commit(_store: Store, _addresses: Addresses) -> None:
+        pytest.fail("recorded")
+
+    assert BAD_CONF == refusal(lambda: account(tmp_path).reserve(refuse, commit)).code
+    assert set() == files(tmp_path)
+
+
 def test_next_range_is_taken_when_one_is_full(tmp_path: Path) -> None:
-    kept = [reserve(str(tmp_path), soon(), [SMALL], committed) for _ in range(3)]
-    assert ["10.9.0.0", "10.9.0.1", "10.8.0.0"] == [each.reservations[0].address for each in kept]
+    kept = [reserve(tmp_path, SMALL) for _ in range(3)]
+    assert [[["10.9.0.0"]], [["10.9.0.1"]], [["10.8.0.0"]]] == kept
 
 
 def test_exhaustion_names_the_nic_and_every_range(tmp_path: Path) -> None:
     for _ in range(4):
-        reserve(str(tmp_path), soon(), [SMALL], committed)
+        reserve(tmp_path, SMALL)
     before = files(tmp_path)
-    error = refusal(lambda: reserve(str(tmp_path), soon(), [RAIL0, SMALL], committed))
+    error = refusal(lambda: reserve(tmp_path, RAIL0, SMALL))
     assert NO_ADDRESS == error.code
+    assert isinstance(error, ExhaustedError)
     assert error.message.startswith("NIC rail2: pool 10.9.0.0/31 is exhausted: 2 of its 2 addresse")
     assert "; pool 10.8.0.0/31 is exhausted: 2 of its 2" in error.message
     assert before == files(tmp_path)
 
 
+def test_cooldown_of_the_conf_reaches_the_pool(tmp_path: Path) -> None:
+    resting = SMALL.but(alternatives=[[pool("10.9.0.0/31")]], cooldown=60)
+    reserve(tmp_path, resting, owner=Owner("decade", "net1"))
+    kept = recorded(account(tmp_path).reserve(lambda _store: [resting], unrecorded))
+    release(str(tmp_path), soon(), kept)
+    error = refusal(lambda: reserve(tmp_path, resting))
+    assert "1 of its 2 addresses are reserved, 1 rest for up to 60 s (cooldown)" in error.message
+    assert [["10.9.0.1"]] == reserve(tmp_path, resting.but(cooldown=0))
+
+
+def test_asked_address_is_taken(tmp_path: Path) -> None:
+    wants = [RAIL1, asking(RAIL0, "10.1.0.1")]
+    assert [["10.1.0.2"], ["10.1.0.1", "fd00::1"]] == reserve(tmp_path, *wants)
+
+
+@pytest.mark.parametrize("address", ["10.1.0.1", "fd00::1"])
+def test_asked_address_that_somebody_has(tmp_path: Path, address: str) -> None:
+    reserve(tmp_path, RAIL0)
+    before = files(tmp_path)
+    error = refusal(
+        lambda: reserve(tmp_path, RAIL1, asking(RAIL0, address), owner=Owner("decade", "net1"))
+    )
+    assert (NO_ADDRESS, False) == (error.code, isinstance(error, ExhaustedError))
+    assert f"NIC rail0: {address} is taken by c0ffee net1" == error.message
+    assert before == files(tmp_path)
+
+
+def test_preferred_addresses_come_first_if_they_are_free(tmp_path: Path) -> None:
+    before = preferring(RAIL0, "10.1.0.5", "fd00::7")
+    assert [["10.1.0.1"], ["10.1.0.5", "fd00::7"]] == reserve(tmp_path, RAIL1, before)
+    assert [["10.1.0.6"], ["10.1.0.2", "fd00::8"]] == reserve(tmp_path, RAIL1, before)
+
+
+def test_preferred_address_of_two_nics_goes_to_the_first(tmp_path: Path) -> None:
+    same = preferring(RAIL1, "10.1.0.5")
+    assert [["10.1.0.5"], ["10.1.0.1"]] == reserve(tmp_path, same, same.but(nic="rail0"))
+
+
+@pytest.mark.parametrize("address", ["10.1.0.3", "10.1.0.0", "10.1.0.7", "10.2.0.1", "fd00::1"])
+def test_preferred_address_that_is_no_longer_given(tmp_path: Path, address: str) -> None:
+    """The conf was edited since: it is excluded, special, elsewhere, or of no family of the NIC."""
+    edited = RAIL1.but(alternatives=[[pool("10.1.0.0/29", excluded=["10.1.0.3"])]])
+    assert [["10.1.0.1"]] == reserve(tmp_path, preferring(edited, address))
+
+
+def test_what_is_asked_for_beats_what_is_preferred(tmp_path: Path) -> None:
+    both = asking(preferring(RAIL1, "10.1.0.5"), "10.1.0.4")
+    assert [["10.1.0.4"]] == reserve(tmp_path, both)
+
+
 def test_overlap_is_a_bad_conf(tmp_path: Path) -> None:
-    reserve(str(tmp_path), soon(), [RAIL1], committed)
-    other = ("rail1", [[pool("10.1.0.0/24")]])
-    assert BAD_CONF == refusal(lambda: reserve(str(tmp_path), soon(), [other], committed)).code
+    reserve(tmp_path, RAIL1)
+    other = Want(nic="rail1", alternatives=[[pool("10.1.0.0/24")]])
+    assert BAD_CONF == refusal(lambda: reserve(tmp_path, other)).code
 
 
 def test_locked_store_is_try_again(tmp_path: Path) -> None:
@@ -128,7 +170,7 @@ def test_unusable_directory_is_an_io_failure(tmp_path: Path) -> None:
 
 
 def test_release_leaves_what_is_anothers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    kept = reserve(str(tmp_path), soon(), [RAIL0], committed)
+    kept = recorded(account(tmp_path).reserve(lambda _store: [RAIL0], unrecorded))
     taken_over = tmp_path / "pools" / "10.1.0.0-29" / "10.1.0.1"
     taken_over.unlink()  # one file has all names of an owner's addresses
     taken_over.write_bytes(b"decade\r\nnet1")
@@ -138,12 +180,12 @@ def test_release_leaves_what_is_anothers(tmp_path: Path, capfd: pytest.CaptureFi
 
 
 def test_release_of_nothing_needs_no_store(tmp_path: Path) -> None:
-    release(str(tmp_path / "data"), soon(), committed([]))
+    release(str(tmp_path / "data"), soon(), recorded([]))
     assert not (tmp_path / "data").exists()
 
 
 def test_all_of_an_owner_is_found_without_a_record(tmp_path: Path) -> None:
-    reserve(str(tmp_path), soon(), [RAIL0, RAIL1], committed)
+    reserve(tmp_path, RAIL0, RAIL1)
     (tmp_path / "pools" / "10.1.0.0-29" / "10.1.0.5").write_bytes(b"decade\r\nnet1")
     (tmp_path / "pools" / "10.1.0.0-29" / "10.1.0.6").write_bytes(b"")
     release_all_of(str(tmp_path), soon(), Owner("c0ffee", "net1"))

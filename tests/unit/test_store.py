@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from multinic_ipam.choosing import PATIENCE
 from multinic_ipam.reservation import Owner
-from multinic_ipam.store import PATIENCE, PoolExhaustedError
+from multinic_ipam.store import PoolExhaustedError
 from tests.unit.descriptors import open_descriptors
 from tests.unit.stores import A, B, files, held, opened, plant, pool, take, texts
 
@@ -19,7 +20,7 @@ def test_layout_is_host_locals(tmp_path: Path) -> None:
     assert {"10.1.0.1": "c0ffee\r\nnet1"} == files(tmp_path)
     cursor = tmp_path / "pools" / "10.1.0.0-29" / "last_reserved_ip.0"
     assert "10.1.0.1" == cursor.read_text()
-    assert {"lock", "pools"} == {each.name for each in tmp_path.iterdir()}
+    assert {"lock", "pools", "turns"} == {each.name for each in tmp_path.iterdir()}
     assert {"10.1.0.0-29"} == {each.name for each in (tmp_path / "pools").iterdir()}
 
 
@@ -51,7 +52,7 @@ def test_choosing_writes_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         assert "10.1.0.1" == store.choose(pool(), ()).address
         assert "10.1.0.1" == store.choose(pool(), ()).address
-    assert [] == list((tmp_path / "pools").iterdir())
+    assert ["lock", "pools"] == sorted(each.name for each in tmp_path.rglob("*"))
 
 
 def test_hole_in_a_crowded_pool_is_found(tmp_path: Path) -> None:

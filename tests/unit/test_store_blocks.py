@@ -51,10 +51,12 @@ def test_partial_overlap_with_a_used_block_is_an_error(tmp_path: Path, other: st
 
 
 def test_abandoned_empty_block_is_retired(tmp_path: Path) -> None:
+    """The conf was edited: the cursor goes with its block, but freed addresses still rest."""
     with opened(tmp_path) as store:
         store.release(held(*take(store, A, pool())), A)
+    plant(tmp_path, "lock", "")  # host-local's own
     with opened(tmp_path) as store:
-        assert ["10.1.0.1"] == take(store, A, pool("10.1.0.0/24"))
+        assert ["10.1.0.2"] == take(store, A, pool("10.1.0.0/24"))
     assert {"10.1.0.0-24"} == {each.name for each in (tmp_path / "pools").iterdir()}
 
 
@@ -65,6 +67,16 @@ def test_overlapping_blocks_of_one_call_are_an_error(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="overlap"):
             store.reserve(chosen, pools, A)
         assert [] == list(store.reservations())
+
+
+def test_overlap_met_while_restoring_leaves_nothing(tmp_path: Path) -> None:
+    """What is taken over from elsewhere has not been chosen by the store."""
+    reservations = [*held("10.1.0.1"), *held("10.1.0.2", block="10.1.0.0/24")]
+    with opened(tmp_path) as store:
+        with pytest.raises(StoreError, match="overlap"):
+            store.restore(reservations, A)
+        assert [] == list(store.reservations())
+    assert not (tmp_path / "pools" / ".reservation").exists()
 
 
 def test_blocks_side_by_side_and_of_other_families_do_not_overlap(tmp_path: Path) -> None:

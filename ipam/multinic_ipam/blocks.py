@@ -1,0 +1,91 @@
+"""The blocks that addresses were taken from: a folder each, which do not overlap."""
+
+from __future__ import annotations
+
+from multinic_ipam.networks import Network, NetworkError, format_address, parse_address
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from multinic_ipam.folders import Folder
+
+
+class OverlapError(Exception):
+    """A block overlaps another one that is in use; the message says what to do."""
+
+
+class Blocks:
+    """The folders of all blocks; each is opened once and closed with this."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self._open: dict[str, Folder] = {}
+
+    def close(self) -> None:
+        for folder in (*self._open.values(), self.folder):
+            folder.close()
+
+    def existing(self, block: Network) -> Folder | None:
+        name = _name(block)
+        if name not in self._open:
+            try:
+                self._open[name] = self.folder.child(name, create=False)
+            except FileNotFoundError:
+                return None
+        return self._open[name]
+
+    def made(self, block: Network) -> Folder:
+        """Return a block's folder; a new one takes the place of abandoned ones that it overlaps."""
+        folder = self.existing(block)
+        if folder is None:
+            self._retire_abandoned(block)
+            folder = self._open[_name(block)] = self.folder.child(_name(block), create=True)
+        return folder
+
+    def refuse_overlap(self, block: Network) -> None:
+        """Raise OverlapError where an overlapping block has addresses in use."""
+        for other in self._overlapping(block):
+            with self.folder.child(_name(other), create=False) as folder:
+                if any(True for _ in addresses_in(folder)):
+                    message = (
+                        f"pool {block} overlaps pool {other}, which has addresses in use: give the"
+                        " networks disjoint blocks, or the same"
+                    )
+                    raise OverlapError(message)
+
+    def all(self) -> Iterator[Network]:
+        for name in self.folder.names():
+            address, _, length = name.rpartition("-")
+            try:
+                yield Network.parse(f"{address}/{length}")
+            except NetworkError:
+                continue  # not one of ours: left alone
+
+    def _retire_abandoned(self, block: Network) -> None:
+        """Remove the empty folders of blocks that a new one overlaps: confs have been edited."""
+        self.refuse_overlap(block)
+        for other in self._overlapping(block):
+            if _name(other) in self._open:
+                raise OverlapError(f"pools {block} and {other} of one network overlap")
+            with self.folder.child(_name(other), create=False) as folder:
+                for name in folder.names():
+                    folder.remove(name)
+            self.folder.remove_child(_name(other))
+
+    def _overlapping(self, block: Network) -> list[Network]:
+        return [other for other in self.all() if other.overlaps(block) and other != block]
+
+
+def addresses_in(folder: Folder) -> Iterator[str]:
+    """Walk the names of a block's address files."""
+    for name in folder.names():
+        try:
+            parse_address(name)
+        except NetworkError:
+            continue  # a cursor or a stranger's file
+        yield name
+
+
+def _name(block: Network) -> str:
+    return f"{format_address(block.version, block.first)}-{block.length}"

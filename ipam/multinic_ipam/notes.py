@@ -1,0 +1,60 @@
+"""What is remembered of single addresses beside who holds them: a small text file each."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from multinic_ipam.folders import Folder
+
+
+class Notes:
+    """A folder of notes by address, made when the first one is written: mostly there is none."""
+
+    def __init__(self, root: Folder, name: str) -> None:
+        self._root = root
+        self._name = name
+        self._folder: Folder | None = None
+        self._looked = False
+
+    def close(self) -> None:
+        if self._folder is not None:
+            self._folder.close()
+
+    def read(self, address: str) -> str | None:
+        """Return the note of an address, None where there is none."""
+        folder = self._existing()
+        if folder is None:
+            return None
+        try:
+            return folder.read(address).decode("utf-8", "replace")
+        except FileNotFoundError:
+            return None
+
+    def write(self, address: str, text: str) -> None:
+        if self._existing() is None:
+            self._folder = self._root.child(self._name, create=True)
+        if self._folder is not None:
+            self._folder.write(address, text.encode())
+
+    def remove(self, address: str) -> None:
+        folder = self._existing()
+        if folder is not None:
+            folder.remove(address)
+
+    def all(self) -> Iterator[tuple[str, str]]:
+        folder = self._existing()
+        for name in folder.names() if folder else ():
+            text = None if name.startswith(".") else self.read(name)
+            if text is not None:
+                yield name, text
+
+    def _existing(self) -> Folder | None:
+        if not self._looked:
+            self._looked = True
+            try:
+                self._folder = self._root.child(self._name, create=False)
+            except FileNotFoundError:
+                self._folder = None
+        return self._folder

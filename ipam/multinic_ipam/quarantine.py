@@ -1,0 +1,56 @@
+"""Addresses that are given to nobody for a while, since somebody on the network has them."""
+
+from __future__ import annotations
+
+import time
+
+from multinic_ipam.notes import Notes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from multinic_ipam.folders import Folder
+
+
+class Quarantine:
+    """A note for each address: until when (seconds since 1970), and why."""
+
+    def __init__(self, root: Folder) -> None:
+        self._notes = Notes(root, "quarantine")
+        self.close = self._notes.close
+
+    def put(self, address: str, seconds: int, why: str) -> None:
+        self._notes.write(address, f"{int(time.time()) + seconds} {why}")
+
+    def why(self, address: str) -> str:
+        """Return why an address is in quarantine; empty if it is not, or no longer."""
+        note = self._notes.read(address)
+        if note is None:
+            return ""
+        until, why = _read(note)
+        if until > time.time():
+            return why
+        self._notes.remove(address)
+        return ""
+
+    def end(self, address: str) -> None:
+        self._notes.remove(address)
+
+    def notes(self) -> Iterator[tuple[str, int, str]]:
+        """Walk all notes, those that have expired too: address, until, why."""
+        for address, note in self._notes.all():
+            yield (address, *_read(note))
+
+    def all(self) -> Iterator[tuple[str, str]]:
+        """Walk the addresses in quarantine, each with the reason."""
+        for address, _ in self._notes.all():
+            why = self.why(address)
+            if why:
+                yield address, why
+
+
+def _read(note: str) -> tuple[int, str]:
+    """Return until when, and why; a damaged note has expired."""
+    until, _, why = note.partition(" ")
+    return int(until) if until.isascii() and until.isdecimal() else 0, why or "unknown"

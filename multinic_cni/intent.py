@@ -1,0 +1,173 @@
+"""What an ADD is about to do: its addresses, reserved and probed, and the record that says it."""
+
+from __future__ import annotations
+
+from multinic_cni import host
+from multinic_cni.addressing import ipam_block, uses_store
+from multinic_cni.assignment import assign
+from multinic_cni.attachments.record import NicRecord, Record
+from multinic_cni.cancellation import cancelled
+from multinic_cni.delegates import can_be_probed, chain_confs
+from multinic_cni.errors import NO_ADDRESS, TRY_AGAIN, CniError
+from multinic_cni.log import log
+from multinic_cni.preparation import wanted_pools
+from multinic_cni.probing import Target, probe
+from multinic_cni.reservations import Account, Want
+from multinic_cni.upkeep import sticky
+from multinic_cni.upkeep.moved_shares import refuse_moved_shares
+from multinic_cni.upkeep.sweeping import after_sweep
+from multinic_ipam.networks import parse_address
+from multinic_ipam.reservation import Owner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multinic_cni.attachments.claim import Claim
+    from multinic_cni.netns import PodNetns
+    from multinic_cni.preparation import Plan
+    from multinic_cni.reservations import Addresses
+    from multinic_ipam.store import Store
+
+MOST_REPLACEMENTS = 4
+
+
+class Intent:
+    """One ADD on its way to the record that its delegates are executed from."""
+
+    def __init__(self, held: Claim, plan: Plan, pod: PodNetns) -> None:
+        self._held = held
+        self._plan = plan
+        self._pod = pod
+        owner = Owner(plan.call.container_id, plan.call.ifname)
+        self._account = Account(plan.conf.data_dir, plan.deadline, owner)
+        self._sticky_name = sticky.name_of(plan.call) if plan.conf.ipam.get("sticky") else ""
+
+    def settle(self) -> Record:
+        """Reserve the addresses, write the record, and ask the networks; return the record.
+
+        Raises CniError; what is reserved then stands in the record, if one is written.
+        """
+        if uses_store(self._plan.conf):
+            wants = self._wants()
+            conf, deadline = self._plan.conf, self._plan.deadline
+            addresses = after_sweep(conf.data_dir, deadline, lambda: self._reserve(wants))
+            self._probe(wants, addresses)
+        else:
+            self._write([[] for _ in self._plan.choices])
+        return self._record
+
+    def _wants(self) -> list[Want]:
+        plan, ipam = self._plan, self._plan.conf.ipam
+        nics = wanted_pools(plan.conf, plan.choices, plan.nics)
+        asked = assign(plan.requests, nics)
+        return [
+            Want(nic=nic, alternatives=pools, asked=own, cooldown=ipam.get("cooldown") or 0)
+            for (nic, pools), own in zip(nics, asked, strict=True)
+        ]
+
+    def _reserve(self, wants: Sequence[Want]) -> Addresses:
+        conf = self._plan.conf
+        preferred: dict[str, list[tuple[int, int]]] = {}
+
+        def admit(store: Store) -> list[Want]:
+            refuse_moved_shares(store.root, conf.data_dir, conf.name, wants)
+            if self._sticky_name:
+                preferred.update(sticky.recall(store.root, conf.name, self._sticky_name))
+            return [want.but(preferred=preferred.get(want.nic, ())) for want in wants]
+
+        return self._account.reserve(admit, self._commit)
+
+    def _commit(self, store: Store, addresses: Addresses) -> None:
+        """Write down what is about to be reserved; the store's lock is held."""
+        self._write(addresses)
+        if self._sticky_name:
+            names = (choice.nic.name for choice in self._plan.choices)
+            had = {
+                nic: [reservation.address for reservation, _ in own]
+                for nic, own in zip(names, addresses, strict=True)
+            }
+            sticky.remember(store.root, self._plan.conf.name, self._sticky_name, had)
+
+    def _probe(self, wants: Sequence[Want], addresses: Addresses) -> None:
+        """Ask whether somebody else has the addresses; take others instead of those he has."""
+        conf = self._plan.conf
+        policy = conf.ipam.get("probe") or "off"
+        if policy == "off" or not can_be_probed(conf.chain[0]):
+            return
+        proxies = conf.ipam.get("proxyMACs") or ()
+        probed: set[str] = set()
+        for replacements in range(MOST_REPLACEMENTS + 1):
+            targets = self._targets(addresses, probed)
+            conflicts = probe(targets, proxies)
+            if cancelled():
+                raise CniError(TRY_AGAIN, "the runtime called the plugin off")
+            hits = {
+                each.target.address: f"NIC {each.target.nic}: {each.mac} has {each.target.address}"
+                for each in conflicts
+            }
+            for hit in hits.values():
+                log.warning(f"address conflict: {hit}")
+            if not hits or policy == "warn":
+                return
+            asked = {(version, n) for want in wants for version, n in want.asked.items()}
+            wished = any((each.target.version, each.target.number) in asked for each in conflicts)
+            if policy == "fail" or wished or replacements == MOST_REPLACEMENTS:
+                self._account.quarantine(addresses, hits)
+                raise _conflict(list(hits.values()), replacements)
+            probed.update(target.address for target in targets)
+            addresses = self._account.replace(wants, addresses, hits, self._commit)
+
+    def _targets(self, addresses: Addresses, probed: set[str]) -> list[Target]:
+        return [
+            Target(nic=choice.nic.name, version=version, number=number)
+            for choice, own in zip(self._plan.choices, addresses, strict=True)
+            for reservation, _ in own
+            if reservation.address not in probed
+            for version, number in (parse_address(reservation.address),)
+        ]
+
+    def _write(self, addresses: Addresses) -> None:
+        self._record = self._recorded(addresses)
+        self._held.write(self._record)
+
+    def _recorded(self, addresses: Addresses) -> Record:
+        plan, call, conf = self._plan, self._plan.call, self._plan.conf
+        namespace, name = call.arg("K8S_POD_NAMESPACE"), call.arg("K8S_POD_NAME")
+        return Record(
+            network=conf.name,
+            container_id=call.container_id,
+            ifname=call.ifname,
+            netns=call.netns,
+            netns_id=self._pod.id,
+            boot_id=host.boot_id(),
+            cni_version=conf.cni_version,
+            pod=f"{namespace}/{name}" if namespace else name,
+            pod_uid=call.arg("K8S_POD_UID"),
+            path=call.path,
+            cni_args=plan.delegation.cni_args,
+            max_parallel=conf.max_parallel,
+            nics=tuple(
+                NicRecord(
+                    nic=choice.nic.name,
+                    index=choice.nic.index,
+                    kind=choice.nic.kind,
+                    mac=choice.nic.mac,
+                    ifname=ifname,
+                    confs=chain_confs(
+                        conf, choice.nic.name, ipam_block(conf, choice.nic, own), wanted
+                    ),
+                    reservations=tuple(reservation for reservation, _ in own),
+                )
+                for choice, ifname, own, wanted in zip(
+                    plan.choices, plan.names, addresses, plan.wanted, strict=True
+                )
+            ),
+        )
+
+
+def _conflict(conflicts: Sequence[str], replacements: int) -> CniError:
+    tried = f" ({replacements} others were taken, too)" if replacements else ""
+    message = f"somebody else on the network has the address: {'; '.join(conflicts)}{tried}"
+    details = "find the host with that MAC; exclude its address in the net conf (excludeCIDRs)"
+    return CniError(NO_ADDRESS, message, details)
