@@ -101,20 +101,32 @@ class ThisNode:
         return self._file
 
 
-def derive(nic: Nic, master_net: Network | None, cut: Cut) -> Derivation:
-    """Take the host part of a NIC's first address in its masterNet: no other node has it there.
+def derive(nic: Nic, master_net: Network | None, cut: Cut, *, alone: bool) -> Derivation:
+    """Take the host part of a NIC's own address in its masterNet: no other node has it there.
 
-    Only where each host number of the masterNet has a share of its own.
+    Only where each host number of the masterNet has a share of its own, and where no other NIC's
+    shares are cut from the same network (`alone`): that one has other neighbours, with their own
+    numbers.
     """
-    own = [
+    own = {
         number
-        for version, number, _ in nic.addresses
+        for version, number, _ in nic.own_addresses
         if master_net is not None and master_net.holds(version, number)
-    ]
+    }
     if master_net is None or not own:
-        text = "none follows from the NIC, which has no address in an entry of masterNets"
+        text = (
+            "none follows from the NIC, which has no address of its own in an entry of masterNets"
+        )
         return Derivation(number=None, text=text)
-    where = f"{format_address(master_net.version, own[0])} in {master_net}"
+    if len(own) > 1:
+        listed = ", ".join(format_address(master_net.version, number) for number in sorted(own))
+        text = f"none follows from the NIC, which has several addresses in {master_net}: {listed}"
+        return Derivation(number=None, text=text)
+    (number,) = own
+    where = f"{format_address(master_net.version, number)} in {master_net}"
+    if not alone:
+        text = f"none follows from {where}, since several masters share {cut.network}"
+        return Derivation(number=None, text=text)
     if cut.network.overlaps(master_net):
         text = f"none follows from {where}, since the shares are cut from that network itself"
         return Derivation(number=None, text=text)
@@ -125,4 +137,4 @@ def derive(nic: Nic, master_net: Network | None, cut: Cut) -> Derivation:
             f" {cut.count} shares"
         )
         return Derivation(number=None, text=text)
-    return Derivation(number=own[0] - master_net.first, text=where)
+    return Derivation(number=number - master_net.first, text=where)

@@ -11,21 +11,22 @@ from multinic_cni.delegates import can_be_probed, chain_confs
 from multinic_cni.errors import NO_ADDRESS, TRY_AGAIN, CniError
 from multinic_cni.log import log
 from multinic_cni.preparation import wanted_pools
-from multinic_cni.probing import Target, probe
 from multinic_cni.reservations import Account, Want
 from multinic_cni.upkeep import sticky
-from multinic_cni.upkeep.moved_shares import refuse_moved_shares
+from multinic_cni.upkeep.moved_shares import refuse_moved_shares, remember_shares
 from multinic_cni.upkeep.sweeping import after_sweep
 from multinic_ipam.networks import parse_address
 from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from multinic_cni.attachments.claim import Claim
+    from multinic_cni.invocation import Invocation
     from multinic_cni.netns import PodNetns
     from multinic_cni.preparation import Plan
+    from multinic_cni.probing import Target
     from multinic_cni.reservations import Addresses
     from multinic_ipam.store import Store
 
@@ -41,7 +42,9 @@ class Intent:
         self._pod = pod
         owner = Owner(plan.call.container_id, plan.call.ifname)
         self._account = Account(plan.conf.data_dir, plan.deadline, owner)
-        self._sticky_name = sticky.name_of(plan.call) if plan.conf.ipam.get("sticky") else ""
+        self._sticky_name = ""
+        if plan.conf.ipam.get("sticky"):
+            self._sticky_name = sticky.name_of(_pod_of(plan.call), plan.call.ifname)
 
     def settle(self) -> Record:
         """Reserve the addresses, write the record, and ask the networks; return the record.
@@ -71,7 +74,8 @@ class Intent:
         preferred: dict[str, list[tuple[int, int]]] = {}
 
         def admit(store: Store) -> list[Want]:
-            refuse_moved_shares(store.root, conf.data_dir, conf.name, wants)
+            shares = refuse_moved_shares(store.root, conf.data_dir, conf.name, wants)
+            remember_shares(store.root, conf.name, shares)
             if self._sticky_name:
                 preferred.update(sticky.recall(store.root, conf.name, self._sticky_name))
             return [want.but(preferred=preferred.get(want.nic, ())) for want in wants]
@@ -95,6 +99,8 @@ class Intent:
         policy = conf.ipam.get("probe") or "off"
         if policy == "off" or not can_be_probed(conf.chain[0]):
             return
+        from multinic_cni.probing import probe  # noqa: PLC0415 - only where it is asked for
+
         proxies = conf.ipam.get("proxyMACs") or ()
         probed: set[str] = set()
         for replacements in range(MOST_REPLACEMENTS + 1):
@@ -116,9 +122,19 @@ class Intent:
                 self._account.quarantine(addresses, hits)
                 raise _conflict(list(hits.values()), replacements)
             probed.update(target.address for target in targets)
-            addresses = self._account.replace(wants, addresses, hits, self._commit)
+            addresses = self._replaced(wants, addresses, hits)
+
+    def _replaced(
+        self, wants: Sequence[Want], addresses: Addresses, hits: Mapping[str, str]
+    ) -> Addresses:
+        def replace() -> Addresses:
+            return self._account.replace(wants, addresses, hits, self._commit)
+
+        return after_sweep(self._plan.conf.data_dir, self._plan.deadline, replace)
 
     def _targets(self, addresses: Addresses, probed: set[str]) -> list[Target]:
+        from multinic_cni.probing import Target  # noqa: PLC0415 - see above
+
         return [
             Target(nic=choice.nic.name, version=version, number=number)
             for choice, own in zip(self._plan.choices, addresses, strict=True)
@@ -133,7 +149,6 @@ class Intent:
 
     def _recorded(self, addresses: Addresses) -> Record:
         plan, call, conf = self._plan, self._plan.call, self._plan.conf
-        namespace, name = call.arg("K8S_POD_NAMESPACE"), call.arg("K8S_POD_NAME")
         return Record(
             network=conf.name,
             container_id=call.container_id,
@@ -142,7 +157,7 @@ class Intent:
             netns_id=self._pod.id,
             boot_id=host.boot_id(),
             cni_version=conf.cni_version,
-            pod=f"{namespace}/{name}" if namespace else name,
+            pod=_pod_of(call),
             pod_uid=call.arg("K8S_POD_UID"),
             path=call.path,
             cni_args=plan.delegation.cni_args,
@@ -164,6 +179,12 @@ class Intent:
                 )
             ),
         )
+
+
+def _pod_of(call: Invocation) -> str:
+    """Return "namespace/name" as the runtime says it, or as much as it says."""
+    namespace, name = call.arg("K8S_POD_NAMESPACE"), call.arg("K8S_POD_NAME")
+    return f"{namespace}/{name}" if namespace else name
 
 
 def _conflict(conflicts: Sequence[str], replacements: int) -> CniError:

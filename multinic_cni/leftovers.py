@@ -9,8 +9,9 @@ from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.delegation import environment_for_delegates
 from multinic_cni.errors import ALREADY_ATTACHED, CniError
 from multinic_cni.log import log
+from multinic_cni.releasing import release_all_of
 from multinic_cni.removal import remove
-from multinic_cni.reservations import release_all_of, with_store
+from multinic_cni.reservations import with_store
 from multinic_cni.upkeep import backlog
 from multinic_cni.upkeep.liveness import Living
 from multinic_ipam.reservation import Owner
@@ -62,13 +63,14 @@ def clear_leftover(claim: Claim, call: Invocation, conf: NetConf, deadline: floa
     return True
 
 
-def put_aside(claim: Claim, data_dir: str, owner: Owner, deadline: float) -> None:
+def put_aside(claim: Claim, data_dir: str, network: str, key: str, deadline: float) -> None:
     """Put a damaged record aside and release the owner's addresses.
 
     Its links cannot be known any more: they go with the pod's netns. The addresses go first: should
     we be killed in between, the record still says that there is something to do.
     """
-    release_all_of(data_dir, deadline, owner)
+    container_id, _, ifname = key.partition(":")
+    release_all_of(data_dir, network, Owner(container_id, ifname), deadline)
     claim.quarantine()
 
 
@@ -94,8 +96,7 @@ def clear_stale(
             record = held.read()
         except DamagedRecordError as error:
             log.error(str(error))
-            container_id, _, ifname = key.partition(":")
-            put_aside(held, data_dir, Owner(container_id, ifname), deadline)
+            put_aside(held, data_dir, network, key, deadline)
             return []
         if record is None or unless(record):
             return []
@@ -113,22 +114,39 @@ def clear_stale(
         held.close()
 
 
-def work_off_backlog(data_dir: str, path: tuple[str, ...]) -> None:
+def work_off_backlog(data_dir: str, path: tuple[str, ...], deadline: float) -> None:
     """DEL the delegates of two attachments whose addresses are free already.
 
-    What fails is logged and stays recorded: `multinic-cni gc` tries again.
+    What fails is logged and goes back: a later call tries again.
     """
     if backlog.is_empty(data_dir):
         return
-    deadline = time.monotonic() + BACKLOG_SECONDS
+    deadline = min(deadline, time.monotonic() + BACKLOG_SECONDS)
+    try:
+        taken = with_store(data_dir, deadline, _take_two)
+        failed = [each for each in taken if not _is_cleared(data_dir, each, path, deadline)]
+        if failed:
+            with_store(data_dir, deadline, lambda store: backlog.put_back(store.root, failed))
+    except CniError as error:
+        log.error(f"backlog: {error.message}")
+
+
+def _take_two(store: Store) -> list[tuple[str, str]]:
+    return backlog.take(store.root, 2)
+
+
+def _is_cleared(
+    data_dir: str, attachment: tuple[str, str], path: tuple[str, ...], deadline: float
+) -> bool:
+    network, key = attachment
     alive = Living().has  # it may have been attached anew since
     try:
-        for network, key in with_store(data_dir, deadline, take_two):
-            for error in clear_stale(data_dir, network, key, path, deadline, unless=alive):
-                log.error(f"stale attachment {key}: {error.message}")
-    except (CniError, OSError) as error:
-        log.error(f"backlog: {error}")
-
-
-def take_two(store: Store) -> list[tuple[str, str]]:
-    return backlog.take(store.root, 2)
+        errors = clear_stale(data_dir, network, key, path, deadline, unless=alive)
+    except FileNotFoundError:
+        return True  # the network's folder has gone, and all with it
+    except (CniError, OSError) as failure:
+        log.error(f"stale attachment {key}: {failure}")
+        return False
+    for error in errors:
+        log.error(f"stale attachment {key}: {error.message}")
+    return not errors

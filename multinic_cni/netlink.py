@@ -34,6 +34,8 @@ IFLA_PROP_LIST, IFLA_ALT_IFNAME = 52, 53
 IFF_UP, IFF_LOOPBACK, IFF_LOWER_UP = 0x1, 0x8, 0x10000
 
 IFA_ADDRESS, IFA_LOCAL = 1, 2
+IFA_F_SECONDARY, IFA_F_DADFAILED, IFA_F_DEPRECATED, IFA_F_TENTATIVE = 0x01, 0x08, 0x20, 0x40
+PASSING = IFA_F_SECONDARY | IFA_F_DADFAILED | IFA_F_DEPRECATED | IFA_F_TENTATIVE
 RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PRIORITY, RTA_MULTIPATH = 1, 4, 5, 6, 9
 RT_TABLE_MAIN, RTN_UNICAST = 254, 1
 
@@ -78,12 +80,17 @@ class Link(Value):
 
 
 class Address(Value):
-    """An address of a link; the number is its integer."""
+    """An address of a link; the number is its integer.
+
+    `primary` is none that was added later in the same network, nor one that goes or may go:
+    temporary, deprecated, or not known to be the only one.
+    """
 
     link: int
     version: int
     number: int
     prefix_length: int
+    primary: bool = True
 
 
 class Route(Value):
@@ -261,7 +268,7 @@ def _version(family: int) -> int:
 
 
 def _address(body: memoryview) -> Address:
-    family, prefix_length, _, _, index = IFADDRMSG.unpack_from(body)
+    family, prefix_length, flags, _, index = IFADDRMSG.unpack_from(body)
     values = dict(_attributes(body, IFADDRMSG.size))
     # On a point-to-point link IFA_ADDRESS is the peer's.
     packed = values.get(IFA_LOCAL) or values[IFA_ADDRESS]
@@ -270,6 +277,7 @@ def _address(body: memoryview) -> Address:
         version=_version(family),
         number=int.from_bytes(packed, "big"),
         prefix_length=prefix_length,
+        primary=not flags & PASSING,
     )
 
 

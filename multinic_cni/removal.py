@@ -17,7 +17,7 @@ from multinic_cni.delegation import Delegation
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
 from multinic_cni.netns import PodNetns, is_own
-from multinic_cni.reservations import release
+from multinic_cni.releasing import release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,14 @@ from multinic_cni.errors import BAD_CONF, NO_ADDRESS, TRY_AGAIN, CniError, io_fa
 from multinic_cni.log import log
 from multinic_cni.values import Value
 from multinic_ipam.locks import LockTimeoutError
-from multinic_ipam.reservation import Owner
-from multinic_ipam.store import NoAddressError, PoolExhaustedError, Store, StoreError
+from multinic_ipam.store import (
+    BlockInUseError,
+    NoAddressError,
+    PoolExhaustedError,
+    Store,
+    StoreError,
+    TakenError,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +22,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from multinic_cni.addressing import Alternatives
-    from multinic_cni.attachments.record import Record
     from multinic_ipam.pools import Pool
-    from multinic_ipam.reservation import Reservation
+    from multinic_ipam.reservation import Owner, Reservation
 
     T = TypeVar("T")
     Address = tuple[Reservation, Pool]
@@ -28,8 +33,8 @@ if TYPE_CHECKING:
 QUARANTINE_SECONDS = 600
 
 
-class ExhaustedError(CniError):
-    """A pool has no free address: a sweep may help."""
+class CrowdedError(CniError):
+    """What others have reserved is in the way; a sweep may help, if their pods live no more."""
 
 
 class Want(Value):
@@ -149,7 +154,7 @@ def _wished(
     version = pools[0].block.version
     if version in want.asked:
         number = want.asked[version]
-        pool = next(pool for pool in pools if pool.contains(number))
+        pool = next(pool for pool in pools if pool.contains(number) and not pool.excludes(number))
         return store.take(pool, number), pool
     held = {each.address for each in taken}
     for number in (number for family, number in want.preferred if family == version):
@@ -178,34 +183,6 @@ def _any_free(
     raise PoolExhaustedError("; ".join(full))
 
 
-def release(data_dir: str, deadline: float, record: Record) -> None:
-    """Release what the record holds; addresses that are somebody else's by now stay theirs."""
-    if not record.reservations:
-        return
-    owner = Owner(record.container_id, record.ifname)
-    foreign = with_store(
-        data_dir, deadline, lambda store: store.release(record.reservations, owner)
-    )
-    for reservation in foreign:
-        log.warning(
-            "address belongs to another attachment, left alone", address=reservation.address
-        )
-
-
-def release_all_of(data_dir: str, deadline: float, owner: Owner) -> None:
-    """Release every address of an owner whose record cannot be read. Walks the whole store."""
-
-    def find_and_release(store: Store) -> None:
-        held = [
-            reservation
-            for reservation, holder in store.reservations()
-            if holder is not None and holder.content == owner.content
-        ]
-        store.release(held, owner)
-
-    with_store(data_dir, deadline, find_and_release)
-
-
 def with_store(data_dir: str, deadline: float, work: Callable[[Store], T]) -> T:
     """Do something under the store's lock; CniError 5, 7, 11 or 101."""
     try:
@@ -215,11 +192,19 @@ def with_store(data_dir: str, deadline: float, work: Callable[[Store], T]) -> T:
         message = "the address store is locked by other calls; the deadline (timeout) passed"
         raise CniError(TRY_AGAIN, message, f"lock: {data_dir}/lock") from None
     except PoolExhaustedError as error:
-        details = "remove pods, give the pool more addresses, or use another NIC"
-        raise ExhaustedError(NO_ADDRESS, str(error), details) from None
+        details = (
+            "remove pods, or give the pool more addresses; `multinic-cni ipam list` shows who has"
+            " which, `multinic-cni ipam check` what is wrong"
+        )
+        raise CrowdedError(NO_ADDRESS, str(error), details) from None
+    except TakenError as error:
+        details = "ask for another address; `multinic-cni ipam list` shows who has which"
+        raise CrowdedError(NO_ADDRESS, str(error), details) from None
     except NoAddressError as error:
         details = "ask for another address; `multinic-cni ipam list` shows who has which"
         raise CniError(NO_ADDRESS, str(error), details) from None
+    except BlockInUseError as error:
+        raise CrowdedError(BAD_CONF, str(error)) from None
     except StoreError as error:
         raise CniError(BAD_CONF, str(error)) from None
     except OSError as error:

@@ -96,7 +96,8 @@ class Sharing:
         if own is not None:
             share = allocated_share(cut, own)
         elif cut.deals:
-            derivation = derive(choice.nic, _master_net(self._conf, choice), cut)
+            alone = _masters_sharing(self._conf.ipam, network) <= 1
+            derivation = derive(choice.nic, _master_net(self._conf, choice), cut, alone=alone)
             index = self._node.index_of(choice.nic.name, derivation)
             share = cut.share(index.number)
         else:
@@ -187,7 +188,7 @@ def _own_networks(conf: NetConf, nic: Nic) -> list[Network]:
     Only addresses in an entry of masterNets count; of a NIC that has none, and was named in
     masters, all but the link-local ones.
     """
-    addresses = [each for each in nic.addresses if not is_link_local(each[0], each[1])]
+    addresses = [each for each in nic.own_addresses if not is_link_local(each[0], each[1])]
     wanted = [
         each for each in addresses if any(net.holds(each[0], each[1]) for net in conf.master_nets)
     ]
@@ -197,6 +198,14 @@ def _own_networks(conf: NetConf, nic: Nic) -> list[Network]:
     if not by_family:
         raise GeometryError("it has no address, so that its own network is not known")
     return list(by_family.values())
+
+
+def _masters_sharing(ipam: Mapping[str, Any], network: Network) -> int:
+    """Count the entries of `ranges` from which a network is shared."""
+    return sum(
+        any(Network.parse(each.get("subnet") or master) == network for each in listed)
+        for master, listed in (ipam.get("ranges") or {}).items()
+    )
 
 
 def _master_net(conf: NetConf, choice: Choice) -> Network | None:

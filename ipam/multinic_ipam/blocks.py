@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from multinic_ipam.networks import Network, NetworkError, format_address, parse_address
+from multinic_ipam.networks import Network, NetworkError, format_address, is_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multinic_ipam.folders import Folder
+
+
+MOST_OPEN = 64  # more than an ADD needs; a walk over all blocks may have thousands
 
 
 class OverlapError(Exception):
@@ -30,7 +33,7 @@ class Blocks:
         name = _name(block)
         if name not in self._open:
             try:
-                self._open[name] = self.folder.child(name, create=False)
+                self._keep_open(name, self.folder.child(name, create=False))
             except FileNotFoundError:
                 return None
         return self._open[name]
@@ -40,8 +43,14 @@ class Blocks:
         folder = self.existing(block)
         if folder is None:
             self._retire_abandoned(block)
-            folder = self._open[_name(block)] = self.folder.child(_name(block), create=True)
+            folder = self.folder.child(_name(block), create=True)
+            self._keep_open(_name(block), folder)
         return folder
+
+    def _keep_open(self, name: str, folder: Folder) -> None:
+        if len(self._open) >= MOST_OPEN:
+            self._open.pop(next(iter(self._open))).close()
+        self._open[name] = folder
 
     def refuse_overlap(self, block: Network) -> None:
         """Raise OverlapError where an overlapping block has addresses in use."""
@@ -79,12 +88,7 @@ class Blocks:
 
 def addresses_in(folder: Folder) -> Iterator[str]:
     """Walk the names of a block's address files."""
-    for name in folder.names():
-        try:
-            parse_address(name)
-        except NetworkError:
-            continue  # a cursor or a stranger's file
-        yield name
+    return filter(is_address, folder.names())  # the others are cursors or strangers' files
 
 
 def _name(block: Network) -> str:

@@ -26,6 +26,14 @@ def parse_address(text: str) -> tuple[int, int]:
     return version, int.from_bytes(packed, "big")
 
 
+def is_address(text: str) -> bool:
+    try:
+        parse_address(text)
+    except NetworkError:
+        return False
+    return True
+
+
 def format_address(version: int, number: int) -> str:
     return inet_ntop(FAMILIES[version], number.to_bytes(BITS[version] // 8, "big"))
 
@@ -35,7 +43,8 @@ def split_cidr(text: str) -> tuple[int, int, int]:
     address_text, slash, length_text = text.partition("/")
     version, number = parse_address(address_text)
     # isdecimal() alone would take digits of other scripts, which int() reads too.
-    if not slash or not (length_text.isascii() and length_text.isdecimal()):
+    is_number = length_text.isascii() and length_text.isdecimal()
+    if not slash or not is_number or (length_text[0] == "0" and length_text != "0"):
         message = f"{text!r} has no prefix length"
         raise NetworkError(message)
     length = int(length_text) if len(length_text) <= len("128") else BITS[version] + 1

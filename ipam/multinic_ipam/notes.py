@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from multinic_ipam.networks import is_address
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +25,13 @@ class Notes:
             self._folder.close()
 
     def read(self, address: str) -> str | None:
-        """Return the note of an address, None where there is none."""
+        """Return the note of an address, None where there is none that can be read."""
         folder = self._existing()
         if folder is None:
             return None
         try:
             return folder.read(address).decode("utf-8", "replace")
-        except FileNotFoundError:
+        except OSError:
             return None
 
     def write(self, address: str, text: str) -> None:
@@ -46,7 +48,7 @@ class Notes:
     def all(self) -> Iterator[tuple[str, str]]:
         folder = self._existing()
         for name in folder.names() if folder else ():
-            text = None if name.startswith(".") else self.read(name)
+            text = self.read(name) if is_address(name) else None
             if text is not None:
                 yield name, text
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from multinic_ipam.folders import Folder
 
 
+LONGEST_TIME = 12  # digits
+
+
 class Quarantine:
     """A note for each address: until when (seconds since 1970), and why."""
 
@@ -31,7 +34,10 @@ class Quarantine:
         until, why = _read(note)
         if until > time.time():
             return why
-        self._notes.remove(address)
+        try:
+            self._notes.remove(address)
+        except OSError:
+            return ""  # what is no file says nothing
         return ""
 
     def end(self, address: str) -> None:
@@ -53,4 +59,5 @@ class Quarantine:
 def _read(note: str) -> tuple[int, str]:
     """Return until when, and why; a damaged note has expired."""
     until, _, why = note.partition(" ")
-    return int(until) if until.isascii() and until.isdecimal() else 0, why or "unknown"
+    is_time = until.isascii() and until.isdecimal() and len(until) <= LONGEST_TIME
+    return int(until) if is_time else 0, why or "unknown"

@@ -28,6 +28,9 @@ class Owner:
         return cls(container_id, ifname)
 
 
+NOBODY = Owner("", "")  # releases what belongs to nobody else: a damaged file
+
+
 class Reservation:
     """An address of a block, both as text: "10.1.0.7" of "10.1.0.0/24"."""
 

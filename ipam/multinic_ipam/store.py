@@ -13,6 +13,7 @@ Files are found by their names alone, so that a call costs the same at any numbe
 from __future__ import annotations
 
 import os
+from errno import EISDIR, ELOOP, ENXIO
 
 from multinic_ipam.blocks import Blocks, OverlapError, addresses_in
 from multinic_ipam.choosing import Choosing, cursor_name
@@ -35,14 +36,23 @@ if TYPE_CHECKING:
 LOCK = "lock"
 POOLS = "pools"
 PREPARED = ".reservation"
+NO_FILE = frozenset({EISDIR, ELOOP, ENXIO})
 
 
 class StoreError(Exception):
     """The store cannot do what is asked; the message says what to do."""
 
 
+class BlockInUseError(StoreError):
+    """A pool's block overlaps another one, which has addresses in use."""
+
+
 class NoAddressError(StoreError):
     """No address can be given, or not the one that is asked for."""
+
+
+class TakenError(NoAddressError):
+    """Somebody has the address that is asked for."""
 
 
 class PoolExhaustedError(NoAddressError):
@@ -123,7 +133,7 @@ class Store:
         if folder is not None and folder.exists(reservation.address):
             owner = owner_in(folder, reservation.address)
             who = f"{owner.container_id} {owner.ifname}" if owner else "somebody unknown"
-            raise NoAddressError(f"{reservation.address} is taken by {who}")
+            raise TakenError(f"{reservation.address} is taken by {who}")
         why = self._quarantine.why(reservation.address)
         if why:
             raise NoAddressError(f"{reservation.address} is in quarantine: {why}")
@@ -167,11 +177,14 @@ class Store:
             raise
         self._tidy()
 
-    def release(self, reservations: Sequence[Reservation], owner: Owner) -> list[Reservation]:
+    def release(
+        self, reservations: Sequence[Reservation], owner: Owner, freed: int | None = None
+    ) -> list[Reservation]:
         """Remove the owner's address files; return those that belong to somebody else.
 
         Missing ones are released already. A damaged file is the owner's, since his record names it
-        and files of others appear whole.
+        and files of others appear whole; what is no file is nobody's. `freed` is the word from
+        which they rest, by default that of this moment.
         """
         foreign = []
         for reservation in reservations:
@@ -182,9 +195,15 @@ class Store:
                 holder = Owner.read(folder.read(reservation.address))
             except FileNotFoundError:
                 continue
+            except OSError as error:
+                if error.errno not in NO_FILE:
+                    raise
+                foreign.append(reservation)
+                continue
             if holder is None or holder.content == owner.content:
-                self._turns.note(*parse_address(reservation.address), now())
-                self.imported.remove(reservation.address)
+                word = now() if freed is None else freed
+                self._turns.note(*parse_address(reservation.address), word)
+                self._forget_import(reservation.address)
                 folder.remove(reservation.address)
             else:
                 foreign.append(reservation)
@@ -220,13 +239,14 @@ class Store:
 
     def prove_writable(self) -> None:
         """Write and remove a file; raises OSError."""
-        self._blocks.folder.create(PREPARED, b"")
+        self._blocks.folder.create(PREPARED, b"\n")  # an empty file needs no room
         self._blocks.folder.remove(PREPARED)
 
     def addresses(self) -> Iterator[Reservation]:
         """Walk the names of all address files."""
         for block in self._blocks.all():
-            for address in addresses_in(self._made_folder(block)):
+            folder = self._blocks.existing(block)
+            for address in addresses_in(folder) if folder else ():
                 yield Reservation(str(block), address)
 
     def owner_of(self, reservation: Reservation) -> Owner | None:
@@ -242,6 +262,14 @@ class Store:
     def used(self, pool: Pool) -> int:
         """Count the pool's addresses that are reserved; slow."""
         return sum(map(pool.contains, self._choosing.reserved(pool.block)))
+
+    def _forget_import(self, address: str) -> None:
+        try:
+            self.imported.remove(address)
+        except OSError as error:
+            if error.errno not in NO_FILE:
+                raise
+            # What is no file says nothing, and must keep no address from being freed.
 
     def _tidy(self) -> None:
         try:
@@ -260,14 +288,14 @@ class Store:
         try:
             return self._blocks.made(block)
         except OverlapError as error:
-            raise StoreError(str(error)) from None
+            raise BlockInUseError(str(error)) from None
 
     def _refuse_overlap(self, block: Network) -> None:
         if self._blocks.existing(block) is None:
             try:
                 self._blocks.refuse_overlap(block)
             except OverlapError as error:
-                raise StoreError(str(error)) from None
+                raise BlockInUseError(str(error)) from None
 
 
 def _numbers(pool: Pool, chosen: Sequence[Reservation]) -> list[int]:

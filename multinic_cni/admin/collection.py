@@ -7,8 +7,9 @@ import time
 
 from multinic_cni.admin.findings import attachment_of
 from multinic_cni.admin.stock import LOCK_SECONDS, ORPHANED, STALE, inspect, take_stock
-from multinic_cni.attachments.claim import claim_idle, has_record, keys, networks, peek
+from multinic_cni.attachments.claim import claim_idle
 from multinic_cni.attachments.record import DamagedRecordError
+from multinic_cni.attachments.records import has_record, keys, networks, peek
 from multinic_cni.errors import CniError, io_failure, join_errors
 from multinic_cni.leftovers import clear_stale
 from multinic_cni.reservations import with_store
@@ -16,7 +17,7 @@ from multinic_cni.upkeep import backlog
 from multinic_cni.upkeep.liveness import Living
 from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_cni.values import Value
-from multinic_ipam.reservation import Owner
+from multinic_ipam.reservation import NOBODY
 from multinic_ipam.survey import leftovers
 
 TYPE_CHECKING = False
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 PLUGIN_PATH = ("/opt/cni/bin", "/usr/lib/cni")
 DELEGATES_SECONDS = 60.0  # for one attachment
 ALL = 1 << 20  # more than a node ever has
-NOBODY = Owner("", "")
 BUSY = "a call is at work on it, or a delegate that such a call has left running"
 
 

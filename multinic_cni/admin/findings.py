@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from multinic_cni.admin.stock import DAMAGED, LIVE, ORPHANED, STALE, inspect
-from multinic_cni.attachments.claim import ATTACHMENTS, LOCK, RECORD, has_record
+from multinic_cni.attachments.claim import ATTACHMENTS, LOCK, RECORD
+from multinic_cni.attachments.records import has_record
 from multinic_cni.values import Value
 from multinic_ipam.folders import UNFINISHED
 from multinic_ipam.locks import try_lock

@@ -8,7 +8,7 @@ from multinic_cni.admin.stock import LOCK_SECONDS, QUARANTINED, inspect, take_st
 from multinic_cni.attachments.claim import claim_idle
 from multinic_cni.reservations import with_store
 from multinic_cni.values import Value
-from multinic_ipam.reservation import Owner
+from multinic_ipam.reservation import NOBODY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from multinic_ipam.store import Store
 
     Key = tuple[str, str]  # network and key of an attachment
-
-NOBODY = Owner("", "")
 
 
 class Release(Value):
@@ -69,7 +67,8 @@ def _free(store: Store, stock: Stock, address: str, idle: set[Key], *, force: bo
         refusal = "is not reserved"
     if not refusal:
         for each in holdings:
-            store.release([each.reservation], each.owner or NOBODY)
+            if store.release([each.reservation], each.owner or NOBODY):
+                refusal = "is kept: what stands in its place is no file"
         store.end_quarantine(address)
     return Release(address=address, was=was, refusal=refusal)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from multinic_cni.admin.collection import NOBODY, PLUGIN_PATH, collect
+from multinic_cni.admin.collection import PLUGIN_PATH, collect
 from multinic_cni.admin.findings import check_store
 from multinic_cni.admin.stock import DAMAGED, LOCK_SECONDS, ORPHANED, take_stock
 from multinic_cni.attachments.claim import claim_idle, key_of
@@ -14,7 +14,7 @@ from multinic_cni.reservations import with_store
 from multinic_cni.upkeep.liveness import Living
 from multinic_cni.upkeep.sweeping import sweep
 from multinic_cni.values import Value
-from multinic_ipam.reservation import Owner
+from multinic_ipam.reservation import NOBODY, Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,7 +150,8 @@ def _remove_damaged(store: Store, data_dir: str) -> list[Mend]:
             continue
         address, error = holding.reservation.address, ""
         try:
-            store.release([holding.reservation], NOBODY)
+            if store.release([holding.reservation], NOBODY):
+                error = "cannot remove it: it is no file"
         except OSError as failure:
             error = io_failure("remove it", failure).message
         mends.append(Mend(subject=address, deed="removed", error=error))

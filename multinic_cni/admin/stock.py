@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from multinic_cni.attachments.claim import key_of, keys, networks, peek
+from multinic_cni.attachments.claim import key_of
 from multinic_cni.attachments.record import DamagedRecordError
+from multinic_cni.attachments.records import keys, networks, peek
 from multinic_cni.errors import BAD_CONF, CniError, io_failure
 from multinic_cni.reservations import with_store
 from multinic_cni.upkeep.imports import is_held_at_source
@@ -258,7 +259,7 @@ class _Judge:
             return UNKNOWN
         if source is None:
             return ORPHANED
-        held = is_held_at_source(source, file.reservation.address, file.owner)
+        held = is_held_at_source(source, file.reservation.address)
         return IMPORTED if held else STALE
 
     def _keeper(

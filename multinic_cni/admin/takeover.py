@@ -14,6 +14,7 @@ from itertools import islice
 from multinic_cni.admin.stock import LOCK_SECONDS
 from multinic_cni.errors import BAD_CONF, TRY_AGAIN, CniError
 from multinic_cni.reservations import with_store
+from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_cni.values import Value
 from multinic_ipam.choosing import CURSOR
 from multinic_ipam.folders import Folder
@@ -66,6 +67,9 @@ def take_over(
     with Folder.existing(os.path.abspath(folder)) as source:
         if f"{os.path.realpath(folder)}/".startswith(f"{os.path.realpath(data_dir)}/"):
             raise CniError(BAD_CONF, f"{folder} lies in our own data directory {data_dir}")
+        if not dry_run:
+            # Else the first call after a boot would take what comes now for an earlier boot's.
+            reclaim_after_boot(data_dir, time.monotonic() + LOCK_SECONDS)
         held = _locked(source)
         try:
             names = [

@@ -23,8 +23,6 @@ from multinic_ipam.folders import Folder
 from multinic_ipam.locks import LockTimeoutError, lock, try_lock
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ATTACHMENTS = "attachments"
 # How long a DEL waits before it ends what a dead call left: runtimes have limits of their own.
@@ -110,7 +108,7 @@ class Claim:
 
 def claim(data_dir: str, network: str, key: str, deadline: float) -> Claim:
     """Lock an attachment, new or old; CniError 11 if another call holds it until the deadline."""
-    return _claim(_network_folder(data_dir, network, create=True), key, deadline)
+    return _claim(network_folder(data_dir, network, create=True), key, deadline)
 
 
 def _claim(folder: Folder, key: str, deadline: float) -> Claim:
@@ -127,7 +125,7 @@ def claim_existing(data_dir: str, network: str, key: str, deadline: float) -> Cl
     Nothing is created: a DEL of a container that never was must leave no trace.
     """
     try:
-        folder = _network_folder(data_dir, network, create=False)
+        folder = network_folder(data_dir, network, create=False)
     except FileNotFoundError:
         return None
     if not folder.exists(key + LOCK) and not folder.exists(key + RECORD):
@@ -154,7 +152,7 @@ def claim_for_delete(data_dir: str, network: str, key: str, deadline: float) -> 
 
 def claim_idle(data_dir: str, network: str, key: str) -> Claim | None:
     """Lock an attachment if no call holds it: a busy lock means that it is alive."""
-    folder = _network_folder(data_dir, network, create=False)
+    folder = network_folder(data_dir, network, create=False)
     try:
         descriptor = folder.lock_file(key + LOCK)
     except OSError:
@@ -172,47 +170,7 @@ def key_of(container_id: str, ifname: str) -> str:
     return f"{container_id}:{ifname}"
 
 
-def keys(data_dir: str, network: str) -> Iterator[str]:
-    """Walk the keys of a network's attachments that have a record or a lock left behind."""
-    try:
-        with _network_folder(data_dir, network, create=False) as folder:
-            names = folder.names()
-    except FileNotFoundError:
-        return
-    suffixes = (RECORD, LOCK)
-    found = {name[: -len(end)] for name in names for end in suffixes if name.endswith(end)}
-    yield from sorted(found)
-
-
-def networks(data_dir: str) -> list[str]:
-    """Return the networks that have, or had, attachments on this node."""
-    path = f"{data_dir}/{ATTACHMENTS}"
-    try:
-        return sorted(
-            entry.name for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)
-        )
-    except FileNotFoundError:
-        return []
-
-
-def has_record(data_dir: str, network: str, key: str) -> bool:
-    try:
-        with _network_folder(data_dir, network, create=False) as folder:
-            return folder.exists(key + RECORD)
-    except FileNotFoundError:
-        return False
-
-
-def peek(data_dir: str, network: str, key: str) -> Record | None:
-    """Read a record without its lock: whole, but perhaps of a moment ago; as read_record."""
-    try:
-        with _network_folder(data_dir, network, create=False) as folder:
-            return read_record(folder.read(key + RECORD), f"{folder.path}/{key}{RECORD}")
-    except FileNotFoundError:
-        return None
-
-
-def _network_folder(data_dir: str, network: str, *, create: bool) -> Folder:
+def network_folder(data_dir: str, network: str, *, create: bool) -> Folder:
     if not create and not os.path.isdir(data_dir):
         raise FileNotFoundError(data_dir)
     with Folder.at(data_dir) as root, root.child(ATTACHMENTS, create=create) as attachments:

@@ -116,6 +116,12 @@ def _subnets(
     least = min(cuts, key=lambda cut: cut.count)
     if least.deals:
         yield from host_indexes(hosts, least.count, str(least))
+    elif len(hosts) > 1 and ways_in(ipam) != ["slice"]:
+        message = (
+            f"numbers {len(hosts)} nodes, but nothing says how they share subnet: each would give"
+            " the same addresses; set ipam.hostBlock, perNodeBlockSize or perNodeNetworkPrefix"
+        )
+        yield Problem(path="hosts", message=message)
     yield from _allocated(ipam, subnets, len(masters), allocations, hosts)
 
 

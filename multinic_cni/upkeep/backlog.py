@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from multinic_ipam.folders import plain
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,12 +32,14 @@ def is_empty(data_dir: str) -> bool:
 
 def append(root: Folder, attachments: Iterable[tuple[str, str]]) -> None:
     """Add (network, key) each; the store's lock is held."""
-    lines = "".join(f"{network}/{key}\n" for network, key in attachments)
+    lines = _lines(attachments)
     if not lines:
         return
     descriptor = root.data_file(BACKLOG, create=True)
     try:
-        os.pwrite(descriptor, lines.encode(), os.fstat(descriptor).st_size)
+        size = os.fstat(descriptor).st_size
+        torn = size and os.pread(descriptor, 1, size - 1) != b"\n"  # a full disk
+        os.pwrite(descriptor, b"\n" + lines if torn else lines, size)
     finally:
         os.close(descriptor)
 
@@ -43,7 +47,8 @@ def append(root: Folder, attachments: Iterable[tuple[str, str]]) -> None:
 def take(root: Folder, count: int) -> list[tuple[str, str]]:
     """Take some from the end, (network, key) each; the store's lock is held.
 
-    Whoever is killed with them in hand leaves their records: a sweep or `gc` finds those.
+    Whoever is killed with them in hand leaves their records: `gc` finds those. A line that is none
+    of ours is dropped.
     """
     try:
         descriptor = root.data_file(BACKLOG, create=False)
@@ -53,13 +58,33 @@ def take(root: Folder, count: int) -> list[tuple[str, str]]:
         size = os.fstat(descriptor).st_size
         begin = max(0, size - count * LONGEST_LINE)
         tail = os.pread(descriptor, size - begin, begin)
-        lines = tail.split(b"\n")[:-1][-count:]
-        left = size - sum(len(line) + 1 for line in lines)
+        lines = tail.splitlines(keepends=True)[-count:]
+        left = size - sum(map(len, lines))
         if left and lines:
             os.truncate(descriptor, left)
         else:
             root.remove(BACKLOG)
     finally:
         os.close(descriptor)
-    pairs = (line.decode("utf-8", "replace").partition("/") for line in lines)
-    return [(network, key) for network, _, key in pairs if network and key]
+    pairs = (line.decode("utf-8", "replace").strip().partition("/") for line in lines)
+    return [(network, key) for network, _, key in pairs if _is_name(network) and _is_name(key)]
+
+
+def put_back(root: Folder, attachments: Iterable[tuple[str, str]]) -> None:
+    """Put some where they are taken last, so that others have their turn; the lock is held."""
+    try:
+        others = root.read(BACKLOG)
+    except FileNotFoundError:
+        others = b""
+    root.write(BACKLOG, _lines(attachments) + others)
+
+
+def _lines(attachments: Iterable[tuple[str, str]]) -> bytes:
+    return "".join(f"{network}/{key}\n" for network, key in attachments).encode()
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return bool(plain(text))
+    except ValueError:
+        return False

@@ -6,11 +6,10 @@ Their DEL goes to host-local, which removes its own file: ours is stale from the
 from __future__ import annotations
 
 from multinic_ipam.folders import Folder
-from multinic_ipam.reservation import Owner
 
 
-def is_held_at_source(folder: str, address: str, owner: Owner) -> bool:
-    """Tell whether host-local's file still names the owner.
+def is_held_at_source(folder: str, address: str) -> bool:
+    """Tell whether host-local still has the address, for this pod or another one of its own.
 
     Where the whole folder has gone nobody can know: the pods may live, until the next boot.
     """
@@ -19,10 +18,4 @@ def is_held_at_source(folder: str, address: str, owner: Owner) -> bool:
     except OSError:
         return True
     with source:
-        try:
-            holder = Owner.read(source.read(address))
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True  # it cannot be read now, which is not the same as gone
-    return holder is None or holder.content == owner.content
+        return source.exists(address)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from multinic_cni import host
+from multinic_cni.log import log
 from multinic_cni.netns import PodNetns
 from multinic_cni.removal import pod_of
 
@@ -27,11 +28,15 @@ class Living:
         """Tell whether the record's netns exists: at its path, or because a process is in it.
 
         The path may have been unmounted while containers still run; inode numbers are reused, so
-        the identity counts and not the name.
+        the identity counts and not the name. A netns that cannot be opened is not gone.
         """
         if record.boot_id != self._boot_id:
             return False
-        pod = pod_of(record, record.netns)
+        try:
+            pod = pod_of(record, record.netns)
+        except OSError as error:
+            log.warning("netns cannot be looked at", path=record.netns, reason=error.strerror)
+            return True
         if pod is not None:
             pod.close()
             return True

@@ -8,18 +8,16 @@ ours would get the same addresses.
 
 from __future__ import annotations
 
-from multinic_cni.attachments.claim import keys, peek
-from multinic_cni.attachments.record import DamagedRecordError
+from multinic_cni.attachments.records import all_records
 from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode, encode
-from multinic_cni.log import log
 from multinic_cni.upkeep.liveness import Living
 from multinic_ipam.networks import parse_address
 from multinic_ipam.store import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
 
     from multinic_cni.attachments.record import Record
     from multinic_cni.reservations import Want
@@ -28,24 +26,44 @@ if TYPE_CHECKING:
 SHARES = "shares"
 
 
-def refuse_moved_shares(root: Folder, data_dir: str, network: str, wants: Sequence[Want]) -> None:
+def refuse_moved_shares(
+    root: Folder, data_dir: str, network: str, wants: Sequence[Want]
+) -> dict[str, list[str]]:
     """Raise StoreError if a NIC's share has moved and a live pod has an address of the old one.
 
-    The store's lock is held, under which every ADD writes its record.
+    The store's lock is held, under which every ADD writes its record. Returns what is to be
+    remembered; empty if that stands there already.
     """
     known = _read(root, network)
     wanted = {want.nic: _dealt(want) for want in wants}
-    moved = [want for want in wants if known.get(want.nic, wanted[want.nic]) != wanted[want.nic]]
-    living = Living()
-    for want in moved:
-        for record, address in _addresses_of(data_dir, network, want.nic):
-            if not _holds(want, address) and living.has(record):
-                raise StoreError(_refusal(want, known[want.nic], record, address))
-        log.warning("share moved", nic=want.nic, to=",".join(wanted[want.nic]) or "other pools")
+    # Where nothing is known, records may know: of a release before, of a conf that dealt nothing.
+    moved = [want for want in wants if known.get(want.nic, []) != wanted[want.nic]]
+    if moved:
+        _refuse_under_living_pods(data_dir, network, moved, known)
     new = {nic: texts for nic, texts in wanted.items() if texts or nic in known}
-    if {**known, **new} != known:
+    return {**known, **new} if {**known, **new} != known else {}
+
+
+def remember_shares(root: Folder, network: str, shares: dict[str, list[str]]) -> None:
+    if shares:
         with root.child(SHARES, create=True) as folder:
-            folder.write(network, encode({**known, **new}).encode())
+            folder.write(network, encode(shares).encode())
+
+
+def _refuse_under_living_pods(
+    data_dir: str, network: str, moved: Sequence[Want], known: Mapping[str, Sequence[str]]
+) -> None:
+    living = Living()
+    wants = {want.nic: want for want in moved}
+    for seen in all_records(data_dir):
+        record = seen.record if seen.network == network else None
+        for nic in record.nics if record else ():
+            want = wants.get(nic.nic)
+            if want is None or record is None:
+                continue
+            outside = [e.address for e in nic.reservations if not _holds(want, e.address)]
+            if outside and living.has(record):
+                raise StoreError(_refusal(want, known.get(nic.nic, ()), record, outside[0]))
 
 
 def _dealt(want: Want) -> list[str]:
@@ -57,22 +75,10 @@ def _read(root: Folder, network: str) -> dict[str, list[str]]:
     try:
         with root.child(SHARES, create=False) as folder:
             document = decode(folder.read(network), network)
-    except (FileNotFoundError, CniError):
+    except (OSError, CniError):
         return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _addresses_of(data_dir: str, network: str, nic: str) -> Iterator[tuple[Record, str]]:
-    for key in keys(data_dir, network):
-        try:
-            record = peek(data_dir, network, key)
-        except (CniError, DamagedRecordError) as error:
-            log.warning(str(error))
-            continue
-        for part in record.nics if record else ():
-            for reservation in part.reservations if part.nic == nic else ():
-                if record is not None:
-                    yield record, reservation.address
+    listed = document.items() if isinstance(document, dict) else ()
+    return {nic: texts for nic, texts in listed if isinstance(texts, list)}
 
 
 def _holds(want: Want, address: str) -> bool:
@@ -82,8 +88,9 @@ def _holds(want: Want, address: str) -> bool:
 
 def _refusal(want: Want, known: Sequence[str], record: Record, address: str) -> str:
     now = ", ".join(str(pool) for pools in want.alternatives for pool in pools)
+    before = f" from {', '.join(map(str, known))}" if known else ""
     return (
-        f"NIC {want.nic}: the share moves from {', '.join(known)} to {now}, but pod"
+        f"NIC {want.nic}: the share moves{before} to {now}, but pod"
         f" {record.pod or record.container_id} still has {address}: delete such pods first, or"
         " restore what numbers the share (subnet, interfaceBlock, hostBlock, hosts, node.json, …)"
     )

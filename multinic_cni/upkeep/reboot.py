@@ -6,22 +6,22 @@
 from __future__ import annotations
 
 import os
+import time
 
 from multinic_cni import host
-from multinic_cni.attachments.claim import key_of, keys, networks, peek
-from multinic_cni.attachments.record import DamagedRecordError
-from multinic_cni.errors import CniError
+from multinic_cni.attachments.claim import key_of
+from multinic_cni.attachments.records import all_records
 from multinic_cni.log import log
 from multinic_cni.reservations import with_store
 from multinic_cni.upkeep import backlog, sticky
-from multinic_ipam.reservation import Owner
+from multinic_ipam.reservation import NOBODY
+from multinic_ipam.turns import SECOND, now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from multinic_ipam.store import Store
 
 MARKER = "boot"
-NOBODY = Owner("", "")
 
 
 def reclaim_after_boot(data_dir: str, deadline: float) -> None:
@@ -39,18 +39,22 @@ def _reclaim(store: Store, data_dir: str, boot: str) -> None:
     if earlier == boot:
         return  # another call was first
     # Without a marker the store is new, or of a release that wrote none: then records decide alone.
-    stale, current = _sorted_by_boot(data_dir, boot, torn_are_stale=bool(earlier))
+    stale, current = _sorted_by_boot(data_dir, boot, torn_are_stale=earlier is not None)
     stale_keys = {key for _, key in stale} - current
     freed = 0
     for reservation, owner in list(store.reservations()):
         key = key_of(owner.container_id, owner.ifname) if owner else ""
-        if key in stale_keys or (earlier and key not in current):
-            freed += not store.release([reservation], owner or NOBODY)
+        if key in stale_keys or (earlier is not None and key not in current):
+            # They rest since the boot, at least: nobody was there any more.
+            freed += not store.release([reservation], owner or NOBODY, _word_of_boot())
     backlog.append(store.root, stale)
-    sticky.prune(store.root)
     store.root.write(MARKER, boot.encode())
     if freed or stale:
         log.info("addresses of earlier boots freed", addresses=freed, attachments=len(stale))
+
+
+def _word_of_boot() -> int:
+    return now() - int(time.clock_gettime(time.CLOCK_BOOTTIME) * SECOND)
 
 
 def _sorted_by_boot(
@@ -58,36 +62,30 @@ def _sorted_by_boot(
 ) -> tuple[list[tuple[str, str]], set[str]]:
     """Return the attachments of earlier boots, (network, key), and the keys of this boot's.
 
-    A record that cannot be read was torn by the power cut, unless it may be of this boot.
+    A record that cannot be read was torn by the power cut, unless it may be of this boot. One of a
+    later release counts as this boot's: that release knows what to do with it.
     """
     stale: list[tuple[str, str]] = []
     current: set[str] = set()
-    for network in networks(data_dir):
-        for key in keys(data_dir, network):
-            try:
-                record = peek(data_dir, network, key)
-            except DamagedRecordError as error:
-                log.warning(str(error))
-                is_stale = torn_are_stale
-            except CniError as error:
-                log.warning(str(error))  # of a later release, which knows what to do with it
-                is_stale = False
-            else:
-                if record is None:
-                    continue
-                is_stale = record.boot_id != boot
-            if is_stale:
-                stale.append((network, key))
-            else:
-                current.add(key)
+    for seen in all_records(data_dir):
+        if seen.trouble:
+            log.warning(seen.trouble)
+        is_torn = seen.damaged and torn_are_stale
+        if seen.record is not None:
+            sticky.refresh(data_dir, seen.record)
+        if is_torn or (seen.record is not None and seen.record.boot_id != boot):
+            stale.append((seen.network, seen.key))
+        else:
+            current.add(seen.key)
     return stale, current
 
 
-def _read(path: str) -> str:
+def _read(path: str) -> str | None:
+    """Return the boot that a marker names, None where there is no marker."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        return ""
+        return None
     try:
         return os.read(descriptor, 64).decode("ascii", "replace").strip()
     finally:

@@ -5,24 +5,24 @@ Their delegates' DELs follow by the backlog: a call that needs an address must n
 
 from __future__ import annotations
 
-from multinic_cni.attachments.claim import claim_idle, has_record, key_of, keys, networks, peek
+from multinic_cni.attachments.claim import claim_idle, key_of
 from multinic_cni.attachments.record import DamagedRecordError
+from multinic_cni.attachments.records import all_records, has_record, networks
 from multinic_cni.errors import CniError
 from multinic_cni.log import log
-from multinic_cni.reservations import ExhaustedError, with_store
+from multinic_cni.releasing import release_own
+from multinic_cni.reservations import CrowdedError, with_store
 from multinic_cni.upkeep import backlog
 from multinic_cni.upkeep.imports import is_held_at_source
 from multinic_cni.upkeep.liveness import Living
 from multinic_cni.values import Value
-from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import TypeVar
 
-    from multinic_cni.attachments.record import Record
-    from multinic_ipam.reservation import Reservation
+    from multinic_ipam.reservation import Owner, Reservation
     from multinic_ipam.store import Store
 
     T = TypeVar("T")
@@ -43,14 +43,13 @@ def sweep(data_dir: str, deadline: float) -> Swept:
     """
     living = Living()
     freed = kept = 0
-    for network, key, record in _records(data_dir):
-        if not record.reservations or living.has(record):
-            continue
-        count = _free(data_dir, network, key, living, deadline)
-        if count is None:
-            kept += len(record.reservations)
-        else:
-            freed += count
+    for seen in all_records(data_dir):
+        if seen.record is None:
+            log.warning(seen.trouble)
+        elif seen.record.reservations and not living.has(seen.record):
+            count = _free(data_dir, seen.network, seen.key, living, deadline)
+            kept += len(seen.record.reservations) if count is None else 0
+            freed += count or 0
     freed += with_store(data_dir, deadline, _free_imported)
     if freed or kept:
         log.warning("stale addresses swept", freed=freed, kept=kept)
@@ -58,28 +57,19 @@ def sweep(data_dir: str, deadline: float) -> Swept:
 
 
 def after_sweep(data_dir: str, deadline: float, work: Callable[[], T]) -> T:
-    """Do something that needs free addresses; a pool that is full is swept before that is said."""
+    """Do something that needs free addresses; a pool that is full is swept before that is said.
+
+    `work` is done once more then.
+    """
     try:
         return work()
-    except ExhaustedError:
+    except CrowdedError:
         swept = sweep(data_dir, deadline)
     try:
         return work()
-    except ExhaustedError as error:
+    except CrowdedError as error:
         stale = f"{swept.kept} of them stale but busy" if swept.kept else "none of them stale"
         raise CniError(error.code, f"{error.message}; {stale}", error.details) from None
-
-
-def _records(data_dir: str) -> Iterator[tuple[str, str, Record]]:
-    for network in networks(data_dir):
-        for key in keys(data_dir, network):
-            try:
-                record = peek(data_dir, network, key)
-            except (CniError, DamagedRecordError) as error:
-                log.warning(str(error))
-                continue
-            if record is not None:
-                yield network, key, record
 
 
 def _free(data_dir: str, network: str, key: str, living: Living, deadline: float) -> int | None:
@@ -93,15 +83,14 @@ def _free(data_dir: str, network: str, key: str, living: Living, deadline: float
             return 0
 
         def release(store: Store) -> int:
-            owner = Owner(record.container_id, record.ifname)
-            lost = store.not_held(record.reservations, owner)
-            count = len(record.reservations) - len(lost)
-            if count:
-                backlog.append(store.root, [(network, key)])
-                store.release(record.reservations, owner)
+            count = release_own(store, data_dir, record)
+            backlog.append(store.root, [(network, key)] if count else [])
             return count
 
         return with_store(data_dir, deadline, release)
+    except DamagedRecordError as error:
+        log.warning(str(error))
+        return 0
     finally:
         held.close()
 
@@ -113,7 +102,7 @@ def _free_imported(store: Store) -> int:
     for reservation in store.addresses() if sources else ():
         source = sources.get(reservation.address)
         owner = store.owner_of(reservation) if source else None
-        if source and owner and not is_held_at_source(source, reservation.address, owner):
+        if source and owner and not is_held_at_source(source, reservation.address):
             freed += not store.release([reservation], owner)
     return freed
 
@@ -128,16 +117,18 @@ class Orphans:
         self._store = store
         self._data_dir = data_dir
         self._networks = networks(data_dir)
-        self._named = {
-            reservation.address
-            for _, _, record in _records(data_dir)
-            for reservation in record.reservations
-        }
+        self._named: set[str] | None = None
 
     def have(self, reservation: Reservation, owner: Owner) -> bool:
         key = key_of(owner.container_id, owner.ifname)
         recorded = any(has_record(self._data_dir, network, key) for network in self._networks)
-        if recorded or reservation.address in self._named:
+        if recorded or reservation.address in self._named_addresses():
             return False
         source = self._store.imported.read(reservation.address)
-        return source is None or not is_held_at_source(source, reservation.address, owner)
+        return source is None or not is_held_at_source(source, reservation.address)
+
+    def _named_addresses(self) -> set[str]:
+        if self._named is None:  # mostly nothing is suspected, and then no record is read
+            records = [seen.record for seen in all_records(self._data_dir) if seen.record]
+            self._named = {each.address for record in records for each in record.reservations}
+        return self._named

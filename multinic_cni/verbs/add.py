@@ -19,7 +19,6 @@ from multinic_cni.removal import remove
 from multinic_cni.requests import refuse_ignored
 from multinic_cni.result import Result
 from multinic_cni.upkeep.reboot import reclaim_after_boot
-from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,18 +42,19 @@ def add(call: Invocation, document: object) -> dict[str, object]:
     pod = _open_pod(call.netns)
     try:
         reclaim_after_boot(conf.data_dir, deadline)
-        held = claim(conf.data_dir, conf.name, key_of(call.container_id, call.ifname), deadline)
+        key = key_of(call.container_id, call.ifname)
+        held = claim(conf.data_dir, conf.name, key, deadline)
         try:
             readable = clear_leftover(held, call, conf, deadline)
             # Only now: an earlier ADD may have moved a NIC into the pod.
             plan = prepare(call, conf, deadline)
             _refuse_taken_names(pod, plan.names)
             if not readable:
-                put_aside(held, conf.data_dir, Owner(call.container_id, call.ifname), deadline)
+                put_aside(held, conf.data_dir, conf.name, key, deadline)
             result = _attach_or_roll_back(held, plan, pod)
         finally:
             held.close()
-        work_off_backlog(conf.data_dir, call.path)
+        work_off_backlog(conf.data_dir, call.path, deadline)
     except OSError as error:
         raise io_failure("attach the pod", error) from error
     finally:

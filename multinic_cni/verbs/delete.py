@@ -18,8 +18,8 @@ from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, CniError, io_failure, 
 from multinic_cni.leftovers import put_aside
 from multinic_cni.log import LEVELS, log
 from multinic_cni.removal import remove
+from multinic_cni.upkeep import sticky
 from multinic_cni.upkeep.reboot import reclaim_after_boot
-from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def delete(call: Invocation, document: object) -> None:
 
 def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> None:
     _reclaim(data_dir, deadline)
-    held = claim_for_delete(data_dir, network, key_of(call.container_id, call.ifname), deadline)
+    key = key_of(call.container_id, call.ifname)
+    held = claim_for_delete(data_dir, network, key, deadline)
     if held is None:
         log.info("nothing to delete")
         return
@@ -57,7 +58,7 @@ def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> N
             record = held.read()
         except DamagedRecordError as error:
             log.error(str(error))
-            put_aside(held, data_dir, Owner(call.container_id, call.ifname), deadline)
+            put_aside(held, data_dir, network, key, deadline)
             return
         if record is None:
             return
@@ -74,6 +75,7 @@ def _delete(call: Invocation, network: str, data_dir: str, deadline: float) -> N
         held.close()
     if errors:
         raise join_errors(errors)
+    sticky.refresh(data_dir, record)
 
 
 def _reclaim(data_dir: str, deadline: float) -> None:

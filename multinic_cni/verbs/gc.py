@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from multinic_cni.addressing import ipam_without_nic
-from multinic_cni.attachments.claim import key_of, keys, peek
+from multinic_cni.attachments.claim import key_of
 from multinic_cni.attachments.record import DamagedRecordError
+from multinic_cni.attachments.records import keys, peek
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.delegates import chain_confs
 from multinic_cni.delegation import ask_if_supported, delegation_without_pod

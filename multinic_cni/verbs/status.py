@@ -13,10 +13,12 @@ from multinic_cni.errors import (
     LIMITED_CONNECTIVITY,
     NOT_AVAILABLE,
     CniError,
+    io_failure,
 )
 from multinic_cni.execution import drive
 from multinic_cni.preparation import choose, wanted_pools
 from multinic_cni.reservations import Want, choose_all, with_store
+from multinic_cni.upkeep.moved_shares import refuse_moved_shares
 from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_cni.upkeep.sweeping import after_sweep
 from multinic_cni.versions import require
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.invocation import Invocation
+    from multinic_ipam.store import Store
     from multinic_selectors.nics import Nic
     from multinic_selectors.selection import Choice
 
@@ -81,11 +84,18 @@ def _store_problems(
                 Want(nic=nic, alternatives=pools, cooldown=conf.ipam.get("cooldown") or 0)
                 for nic, pools in wanted_pools(conf, choices, nics)
             ]
+
+            def choose_for_all(store: Store) -> None:
+                refuse_moved_shares(store.root, conf.data_dir, conf.name, wants)
+                choose_all(store, wants)
+
             after_sweep(
                 conf.data_dir,
                 deadline,
-                lambda: with_store(conf.data_dir, deadline, lambda store: choose_all(store, wants)),
+                lambda: with_store(conf.data_dir, deadline, choose_for_all),
             )
     except CniError as error:
         return [error]
+    except OSError as error:
+        return [io_failure("use the address store", error)]
     return []

@@ -60,6 +60,9 @@ if TYPE_CHECKING:
         @property
         def prefix_length(self) -> int: ...
 
+        @property
+        def primary(self) -> bool: ...
+
     class DefaultRoute(Protocol):
         """One next hop of a default route of the main table."""
 
@@ -81,10 +84,12 @@ def inventory(
     names = {link.index: link.name for link in links}
     uplinks = _uplinks({link.index: link for link in links}, list(default_routes))
     by_link: dict[int, list[tuple[int, int, int]]] = {}
+    passing: dict[int, list[tuple[int, int, int]]] = {}
     for address in addresses:
-        by_link.setdefault(address.link, []).append(
-            (address.version, address.number, address.prefix_length)
-        )
+        place = (address.version, address.number, address.prefix_length)
+        by_link.setdefault(address.link, []).append(place)
+        if not address.primary:
+            passing.setdefault(address.link, []).append(place)
     return [
         Nic(
             index=link.index,
@@ -97,6 +102,7 @@ def inventory(
             up=link.up,
             carrier=link.carrier,
             addresses=by_link.get(link.index, []),
+            passing=passing.get(link.index, []),
             enslaved_to=names.get(link.master, "?") if link.master else "",
             uplink=uplinks.get(link.index, ""),
         )

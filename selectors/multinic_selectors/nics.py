@@ -7,12 +7,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+HOST_LENGTHS = {4: 32, 6: 128}
+
+
 class Nic:
     """A network interface of the node.
 
     `kind` is the kernel's link kind ("bond", "vlan", "veth" …), empty for a device. `addresses` are
-    (4 or 6, address, prefix length). `enslaved_to` names the bridge or bond whose port it is.
-    `uplink` says how a default route leaves by it, empty if none does.
+    (4 or 6, address, prefix length), `passing` those of them that are not the NIC's own for good:
+    added later in the same network, temporary, or in doubt. `enslaved_to` names the bridge or bond
+    whose port it is. `uplink` says how a default route leaves by it, empty if none does.
     """
 
     __slots__ = (
@@ -26,6 +30,7 @@ class Nic:
         "mac",
         "mtu",
         "name",
+        "passing",
         "up",
         "uplink",
     )
@@ -43,6 +48,7 @@ class Nic:
         up: bool = True,
         carrier: bool = True,
         addresses: Sequence[tuple[int, int, int]] = (),
+        passing: Sequence[tuple[int, int, int]] = (),
         enslaved_to: str = "",
         uplink: str = "",
     ) -> None:
@@ -56,8 +62,19 @@ class Nic:
         self.up = up
         self.carrier = carrier
         self.addresses = addresses
+        self.passing = passing
         self.enslaved_to = enslaved_to
         self.uplink = uplink
+
+    @property
+    def own_addresses(self) -> list[tuple[int, int, int]]:
+        """The addresses by which the NIC may be known, if it has any that stay.
+
+        One that moves between nodes has the length of a single host: it counts where no other is.
+        """
+        staying = [each for each in self.addresses if each not in self.passing]
+        in_networks = [each for each in staying if each[2] < HOST_LENGTHS[each[0]]]
+        return in_networks or staying
 
     @property
     def trouble(self) -> str:

@@ -64,6 +64,15 @@ class AdminNode:
     def reserve(self, address: str, content: str, *, folder: str = FOLDER) -> Path:
         return self.write(f"pools/{folder}/{address}", content)
 
+    def record_of(self, network: str, container_id: str) -> Path:
+        return self.data / "attachments" / network / f"{container_id}:net1.json"
+
+    def host_local_folder(self) -> Path:
+        """Return a folder of host-local's: what is not in it, host-local has freed."""
+        folder = self.data.parent / "networks"
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def record(
         self,
         container_id: str,
@@ -94,13 +103,18 @@ class AdminNode:
         held = claim(self.path, network, key_of(container_id, "net1"), time.monotonic() + 5)
         held.write(whole)
         held.close()
-        return self.data / "attachments" / network / f"{container_id}:net1.json"
+        return self.record_of(network, container_id)
 
     def attach(
-        self, container_id: str, *addresses: str, lives: bool = True, boot: str = BOOT
+        self,
+        container_id: str,
+        *addresses: str,
+        lives: bool = True,
+        boot: str = BOOT,
+        network: str = "rails",
     ) -> Path:
         """Write a record and the address files, as ADD does."""
-        file = self.record(container_id, *addresses, lives=lives, boot=boot)
+        file = self.record(container_id, *addresses, lives=lives, boot=boot, network=network)
         with opened(self.data) as store:
             store.restore(on(BLOCK, *addresses), Owner(container_id, "net1"))
         for each in addresses:

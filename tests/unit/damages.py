@@ -45,7 +45,7 @@ def overlap(node: AdminNode) -> None:
 
 def import_gone(node: AdminNode) -> None:
     node.reserve("10.1.0.2", "b\r\neth0")
-    node.write("imported/10.1.0.2", "/nonexistent/networks")
+    node.write("imported/10.1.0.2", str(node.host_local_folder()))
 
 
 def put_folder_there(node: AdminNode) -> None:

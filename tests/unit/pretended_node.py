@@ -11,11 +11,11 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from multinic_cni import cancellation, host, intent, preparation, removal
+from multinic_cni import cancellation, host, intent, preparation, probing, removal
 from multinic_cni.attaching import Attached
 from multinic_cni.invocation import Invocation
 from multinic_cni.leftovers import work_off_backlog
-from multinic_cni.log import log
+from multinic_cni.log import Log
 from multinic_cni.netns import NetnsId
 from multinic_cni.probing import Conflict
 from multinic_cni.result import Result
@@ -25,7 +25,7 @@ from multinic_cni.verbs import add, delete, gc
 from tests.unit.nics import nic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import pytest
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 IFNAME = "net1"
 NICS = [nic("rail0", "10.1.0.3/28", index=2), nic("rail1", "10.2.0.9/28", index=3)]
+BLOCKS = {"10.1.": "10.1.0.0-28", "10.2.": "10.2.0.0-28", "fd00:2::": "fd00:2::-124"}
 FOREIGN_MAC = "02:00:00:00:00:99"
 
 Document = dict[str, Any]
@@ -76,16 +77,18 @@ class PretendedNode:
             patch.setattr(module, "chain_confs", lambda *_arguments: ())
         patch.setattr(host, "boot_id", lambda: self.boot)
         patch.setattr(host, "nics", lambda: NICS)
-        patch.setattr(intent, "probe", self._probe)
+        patch.setattr(probing, "probe", self._probe)
         patch.setattr(add, "attach", _attach)
         patch.setattr(cancellation, "_ignored", [])
-        log.configure(file="", level="error")
+        patch.setattr(Log, "_write", lambda *_arguments: None)  # thousands of lines
 
     def netns(self, container: str) -> Path:
         return self._netns / container
 
     def start_pod(self, container: str, cookie: int) -> None:
-        self.netns(container).write_text(str(cookie))
+        unfinished = self.netns(f".{container}")
+        unfinished.write_text(str(cookie))
+        unfinished.rename(self.netns(container))
 
     def stop_pod(self, container: str) -> None:
         self.netns(container).unlink(missing_ok=True)
@@ -104,6 +107,21 @@ class PretendedNode:
         for file in torn:
             os.truncate(file, 0)
 
+    def reserve_as_host_local(self, address: str, container: str) -> bool:
+        """Write an address file as a stranger does it; False if it has no folder yet."""
+        for name, folder in BLOCKS.items():
+            if address.startswith(name) and (self.data / "pools" / folder).exists():
+                (self.data / "pools" / folder / address).write_bytes(
+                    f"{container}\r\neth0".encode()
+                )
+                return True
+        return False
+
+    def free_as_host_local(self, container: str) -> None:
+        for address, holder in self.holders().items():
+            if holder == container:
+                next(self.data.glob(f"pools/*/{address}")).unlink()
+
     def add(self, container: str, conf: Document) -> None:
         add.add(self._call("ADD", container), self._completed(conf))
 
@@ -119,31 +137,36 @@ class PretendedNode:
         return sweep(str(self.data), time.monotonic() + 60).freed
 
     def work_off_backlog(self) -> None:
-        work_off_backlog(str(self.data), ())
+        work_off_backlog(str(self.data), (), time.monotonic() + 60)
 
     def holders(self) -> dict[str, str]:
         """Return the container that each address is reserved for, empty for a torn file."""
-        files = self.data.glob("pools/*/[0-9a-f]*")
         return {
-            file.name: file.read_bytes().decode().partition("\r\n")[0]
-            for file in files
-            if ".new" not in file.name
+            address: content.partition("\r\n")[0]
+            for address, content in self._files("pools/*/[0-9a-f]*")
         }
 
     def records(self) -> dict[str, set[str]]:
         """Return the addresses that the records name, by container; none for a torn one."""
         found = {}
-        for file in self.data.glob("attachments/*/*.json"):
-            text = file.read_text()
-            nics = json.loads(text)["nics"] if text else []
+        for name, content in self._files("attachments/*/[!.]*.json"):
+            nics = json.loads(content)["nics"] if content else []
             named = {address["address"] for nic in nics for address in nic["addresses"]}
-            found[file.name.partition(":")[0]] = named
+            found[name.partition(":")[0]] = named
         return found
 
     def quarantined(self) -> dict[str, int]:
         """Return until when (seconds) each address is in quarantine, those of the past too."""
-        notes = self.data.glob("quarantine/[0-9a-f]*")
-        return {file.name: int(file.read_text().split()[0]) for file in notes}
+        notes = self._files("quarantine/[0-9a-f]*")
+        return {address: int(content.split()[0]) for address, content in notes}
+
+    def _files(self, pattern: str) -> Iterator[tuple[str, str]]:
+        """Walk names and contents; other processes may remove files at any moment."""
+        for file in self.data.glob(pattern):
+            try:
+                yield file.name, file.read_bytes().decode()
+            except FileNotFoundError:
+                continue
 
     def _call(self, command: str, container: str) -> Invocation:
         return Invocation(
@@ -162,7 +185,6 @@ class PretendedNode:
             "type": "multinic-cni",
             "plugin": {"type": "macvlan"},
             "dataDir": str(self.data),
-            "logLevel": "error",
             **conf,
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -154,15 +155,31 @@ def test_pool_of_more_than_a_page_is_given_to_its_last_address(
 
 
 def test_ipv6_pool_goes_on_behind_the_cursor(tmp_path: Path) -> None:
-    """At the end of its part, which begins at fd00::1:1, it goes around there."""
     six = pool("fd00::/64")
     folder = tmp_path / "pools" / "fd00::-64"
     folder.mkdir(parents=True)
     (folder / "last_reserved_ip.0").write_text("fd00::1:fffe")
     with opened(tmp_path) as store:
         given = [take(store, A, six)[0] for _ in range(3)]
-    assert ["fd00::1:ffff", "fd00::2:0", "fd00::1:1"] == given
+    assert ["fd00::1:ffff", "fd00::2:0", "fd00::2:1"] == given
     assert {"fd00::1:0", "fd00::2:0"} == {each.name for each in (tmp_path / "turns").iterdir()}
+
+
+def test_pool_with_room_costs_a_few_words_whatever_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    six = pool("fd00::/64")
+    sizes = []
+
+    def noting(descriptor: int, size: int, offset: int) -> bytes:
+        sizes.append(size)
+        return pread(descriptor, size, offset)
+
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", noting)
+    with opened(tmp_path) as store:
+        assert [["fd00::1"], ["fd00::2"]] == [take(store, A, six) for _ in range(2)]
+    assert 0 < sum(sizes) <= PATIENCE * 8
 
 
 def test_what_host_local_reserved_and_freed_is_seen(tmp_path: Path) -> None:

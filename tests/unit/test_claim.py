@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_cni.attachments.claim import (
-    claim,
-    claim_existing,
-    claim_idle,
-    has_record,
-    key_of,
-    keys,
-    networks,
-    peek,
-)
+from multinic_cni.attachments.claim import claim, claim_existing, claim_idle, key_of
 from multinic_cni.attachments.record import DamagedRecordError
+from multinic_cni.attachments.records import has_record, keys, networks, peek
 from multinic_cni.errors import TRY_AGAIN, CniError
 from tests.unit.claims import KEY, claimed, files, soon
 from tests.unit.records import record

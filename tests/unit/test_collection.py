@@ -20,7 +20,6 @@ from tests.unit.stores import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from multinic_cni.attachments.record import Record
 
@@ -35,7 +34,7 @@ def node(admin_node: AdminNode) -> AdminNode:
     admin_node.attach("c", "10.1.0.4", boot=EARLIER)
     admin_node.reserve("10.1.0.5", "d\r\nnet1")
     admin_node.reserve("10.1.0.6", "e\r\neth0")
-    admin_node.write("imported/10.1.0.6", "/nonexistent/networks")
+    admin_node.write("imported/10.1.0.6", str(admin_node.host_local_folder()))
     admin_node.write("quarantine/10.1.0.7", "1 over")
     admin_node.write("quarantine/10.1.0.8", f"{int(time.time()) + 600} why")
     admin_node.write("pools/10.1.0.0-24/.last_reserved_ip.0.new", "10")
@@ -150,9 +149,14 @@ def test_damaged_file_is_left_to_check(node: AdminNode) -> None:
     assert {("damaged", "10.1.0.9")} == found_in(node)
 
 
-def test_imported_addresses_stay(node: AdminNode, tmp_path: Path) -> None:
-    (tmp_path / "10.1.0.6").write_bytes(b"e\r\neth0")
-    node.write("imported/10.1.0.6", str(tmp_path))
+@pytest.mark.parametrize("content", ["e\r\neth0", "somebody else's", "", None])
+def test_imported_addresses_stay(node: AdminNode, content: str | None) -> None:
+    """While host-local has them, for whomever, and where nobody can know: the folder has gone."""
+    folder = node.host_local_folder()
+    if content is None:
+        folder.rmdir()
+    else:
+        (folder / "10.1.0.6").write_bytes(content.encode())
     run("gc", node=node)
     assert {"10.1.0.1": "a net1", "10.1.0.6": "e eth0"} == node.files()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from multinic_cni import errors
-from multinic_cni.conf.models import AttachPolicy, MultiNicIpam, NetConf
+from multinic_cni.conf.address_models import MultiNicIpam
+from multinic_cni.conf.models import AttachPolicy, NetConf
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 # What the specification defines, what runtimes set, and the operator's keys that do nothing here.

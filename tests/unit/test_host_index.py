@@ -89,11 +89,11 @@ def test_derived_indexes_are_each_nics_own() -> None:
     [
         # The masterNet's length counts, not that of the address.
         (nic("rail0", "10.1.7.5/24"), 7 * 256 + 5),
-        (nic("rail0", "10.9.0.3/24", "10.1.0.8/24", "10.1.0.9/24"), 8),
+        (nic("rail0", "10.9.0.3/24", "10.1.0.8/24", "10.2.0.9/24"), 8),
         (nic("rail0", "10.1.0.0/16"), 0),
     ],
 )
-def test_host_part_of_the_first_address_in_the_master_net(own: Nic, expected: int) -> None:
+def test_host_part_of_the_address_in_the_master_net(own: Nic, expected: int) -> None:
     conf = net_conf(
         masterNets=["10.1.0.0/16"],
         subnet="192.168.0.0/16",
@@ -152,7 +152,10 @@ def test_derived_only_where_each_host_number_has_a_share(
             {"subnet": "192.168.0.0/16", "ipam": DERIVABLE},
             ["extra"],
             Choice(nic("extra", "10.7.0.5/24"), 2),
-            "none follows from the NIC, which has no address in an entry of masterNets",
+            (
+                "none follows from the NIC, which has no address of its own in an entry of"
+                " masterNets"
+            ),
         ),
         (
             {"ipam": {**OWN, "perNodeNetworkPrefix": 32}},

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from multinic_cni.admin.stock import inspect
 from tests.unit.admin import BLOCK, EARLIER, WHEN, AdminNode, on
 from tests.unit.commands import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def states(node: AdminNode) -> dict[str, str]:
@@ -87,16 +83,19 @@ def test_copied_record_is_no_record(admin_node: AdminNode) -> None:
     assert (None, True) == (copy.record, copy.damaged)
 
 
-def test_imported_until_host_local_has_freed_it(admin_node: AdminNode, tmp_path: Path) -> None:
-    source = tmp_path / "networks"
-    source.mkdir()
+def test_imported_until_host_local_has_freed_it(admin_node: AdminNode) -> None:
+    """Whomever it has given it to since; and nobody knows of a folder that has gone."""
+    source = admin_node.host_local_folder()
     (source / "10.1.0.1").write_bytes(b"a\r\neth0")
     (source / "10.1.0.2").write_bytes(b"other\r\neth0")
     for address in ("10.1.0.1", "10.1.0.2", "10.1.0.3"):
         admin_node.reserve(address, "a\r\neth0")
         admin_node.write(f"imported/{address}", str(source))
-    assert {"10.1.0.1": "imported", "10.1.0.2": "stale", "10.1.0.3": "stale"} == states(admin_node)
-    assert {"10.1.0.1"} == kept(admin_node)
+    admin_node.reserve("10.1.0.4", "a\r\neth0")
+    admin_node.write("imported/10.1.0.4", "/nonexistent/networks")
+    expected = dict.fromkeys(("10.1.0.1", "10.1.0.2", "10.1.0.4"), "imported")
+    assert expected | {"10.1.0.3": "stale"} == states(admin_node)
+    assert set(expected) == kept(admin_node)
 
 
 def test_looking_changes_nothing(admin_node: AdminNode) -> None:

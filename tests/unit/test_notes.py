@@ -54,6 +54,23 @@ def test_what_is_no_text_and_what_is_torn(notes: Notes, tmp_path: Path) -> None:
     assert {"10.1.0.1": "a", "10.1.0.2": "\ufffd"} == dict(notes.all())
 
 
+def test_what_is_no_note_of_an_address_is_none(notes: Notes, tmp_path: Path) -> None:
+    notes.write("10.1.0.1", "a")
+    (tmp_path / "imported" / "10.1.0.2").mkdir()
+    (tmp_path / "imported" / "10.1.0.3").symlink_to("10.1.0.1")
+    (tmp_path / "imported" / "README").write_text("b")
+    assert {"10.1.0.1": "a"} == dict(notes.all())
+    assert [None, None] == [notes.read(each) for each in ("10.1.0.2", "10.1.0.3")]
+
+
+def test_folder_in_a_notes_place_keeps_no_address(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        take(store, A, pool())
+        (tmp_path / "imported" / "10.1.0.1").mkdir(parents=True)
+        assert [] == store.release(held("10.1.0.1"), A)
+        assert [] == list(store.reservations())
+
+
 def test_link_is_not_followed(notes: Notes, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "imported").symlink_to(tmp_path / "elsewhere")

@@ -61,6 +61,16 @@ def test_nobody_gets_the_address_until_the_second_when_it_ends(
     assert set() == quarantined(tmp_path)  # whoever looks sweeps it out
 
 
+def test_it_can_be_ended_before_its_time(tmp_path: Path) -> None:
+    (first,) = held("10.1.0.1")
+    with opened(tmp_path) as store:
+        store.quarantine(first, 60, "somebody has it")
+        store.end_quarantine("10.1.0.1")
+        store.end_quarantine("10.1.0.2")
+        assert [] == list(store.in_quarantine())
+        assert "10.1.0.1" == store.choose(stores.pool(), ()).address
+
+
 def test_clock_set_back_prolongs_it(tmp_path: Path, clock: Clock) -> None:
     """The time is an absolute one: too long is safe."""
     (first,) = held("10.1.0.1")
@@ -86,7 +96,10 @@ def test_exhausted_pool_says_what_is_in_quarantine(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("note", ["", "soon", "-5 why", "99999999999", "1e99 why", "\0"])
+@pytest.mark.parametrize(
+    "note",
+    ["", "soon", "-5 why", "99999999999", "1e99 why", "\0", f"{10**13} why", f"{'9' * 5000} why"],
+)
 def test_damaged_note(tmp_path: Path, note: str) -> None:
     """What says no time holds nothing; what says no reason holds all the same."""
     folder = tmp_path / "quarantine"
@@ -99,6 +112,19 @@ def test_damaged_note(tmp_path: Path, note: str) -> None:
     in_time = note == "99999999999"
     assert ([("10.1.0.1", "unknown")] if in_time else []) == held_back
     assert SIX[1 if in_time else 0 :] == given
+
+
+def test_what_is_no_note_keeps_nothing_from_anybody(tmp_path: Path) -> None:
+    folder = tmp_path / "quarantine"
+    for name in ("10.1.0.1", "README.d"):
+        (folder / name).mkdir(parents=True)
+    (folder / "10.1.0.2").symlink_to("/etc/hostname")
+    for name in ("README", "10.1.0", "10.1.0.3.bak"):
+        (folder / name).write_text("99999999999 why")
+    with opened(tmp_path) as store:
+        assert [] == list(store.in_quarantine())
+        assert SIX == stores.fill(store, stores.pool())
+    assert {"README", "README.d", "10.1.0", "10.1.0.3.bak"} <= quarantined(tmp_path)
 
 
 def test_address_that_somebody_else_has_is_replaced_and_given_to_nobody(tmp_path: Path) -> None:

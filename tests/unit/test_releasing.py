@@ -15,7 +15,6 @@ from tests.unit.stores import B, opened, pool, take
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.usefixtures("no_descriptor_is_left")
 
@@ -38,8 +37,7 @@ def damage_both(node: AdminNode) -> None:
 
 
 def take_over(node: AdminNode) -> None:
-    source = node.data.parent / "networks"
-    source.mkdir()
+    source = node.host_local_folder()
     for file in (source / "10.1.0.1", node.reserve("10.1.0.1", "")):
         file.write_bytes(b"a\r\nnet1")
     node.write("imported/10.1.0.1", str(source))
@@ -83,13 +81,13 @@ def test_refusal_says_whose_it_is(admin_node: AdminNode) -> None:
     assert (1, LIVING) == release(admin_node, "10.1.0.1")
 
 
-def test_what_pods_left_is_freed(admin_node: AdminNode, tmp_path: Path) -> None:
+def test_what_pods_left_is_freed(admin_node: AdminNode) -> None:
     admin_node.attach("a", "10.1.0.1", "10.1.0.2", lives=False)
     admin_node.attach("b", "10.1.0.3", boot=EARLIER)
     admin_node.reserve("10.1.0.4", "c\r\nnet1")
     admin_node.reserve("10.1.0.5", "")
     admin_node.reserve("10.1.0.6", "d\r\nnet1")
-    admin_node.write("imported/10.1.0.6", str(tmp_path / "gone"))
+    admin_node.write("imported/10.1.0.6", str(admin_node.host_local_folder()))
     admin_node.write("quarantine/10.1.0.7", f"{int(time.time()) + 600} why")
     admin_node.attach("e", "10.1.0.8")
     addresses = ["10.1.0.1", *(f"10.1.0.{number}" for number in range(3, 8))]
@@ -156,6 +154,14 @@ def test_busy_attachment_that_only_its_file_or_its_record_names(
     assert 1 == release(admin_node, "10.1.0.1")[0]
     busy.close()
     assert 0 == release(admin_node, "10.1.0.1")[0]
+
+
+def test_folder_in_an_addresss_place_is_told(admin_node: AdminNode) -> None:
+    folder = admin_node.reserve("10.1.0.2", "b\r\nnet1").parent / "10.1.0.1"
+    folder.mkdir()
+    kept = "10.1.0.1 is kept: what stands in its place is no file\n"
+    assert (1, kept) == release(admin_node, "10.1.0.1", "--force")
+    assert folder.is_dir()
 
 
 def test_address_in_two_blocks_is_freed_in_both(admin_node: AdminNode) -> None:

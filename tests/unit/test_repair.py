@@ -67,7 +67,7 @@ def test_repair_as_json(node: AdminNode) -> None:
         "failed": [
             {
                 "subject": "10.1.0.3",
-                "error": f"cannot remove it: Is a directory {node.path}/{POOL}/10.1.0.3",
+                "error": "cannot remove it: it is no file",
             }
         ],
         "findings": [

@@ -9,7 +9,8 @@ import pytest
 from filelock import FileLock
 
 from multinic_cni.errors import BAD_CONF, IO_FAILURE, NO_ADDRESS, TRY_AGAIN, CniError
-from multinic_cni.reservations import ExhaustedError, Want, release, release_all_of, with_store
+from multinic_cni.releasing import release, release_all_of
+from multinic_cni.reservations import CrowdedError, Want, with_store
 from multinic_ipam.networks import parse_address
 from multinic_ipam.reservation import Owner
 from tests.unit.accounts import (
@@ -93,7 +94,7 @@ def test_exhaustion_names_the_nic_and_every_range(tmp_path: Path) -> None:
     before = files(tmp_path)
     error = refusal(lambda: reserve(tmp_path, RAIL0, SMALL))
     assert NO_ADDRESS == error.code
-    assert isinstance(error, ExhaustedError)
+    assert isinstance(error, CrowdedError)
     assert error.message.startswith("NIC rail2: pool 10.9.0.0/31 is exhausted: 2 of its 2 addresse")
     assert "; pool 10.8.0.0/31 is exhausted: 2 of its 2" in error.message
     assert before == files(tmp_path)
@@ -121,7 +122,7 @@ def test_asked_address_that_somebody_has(tmp_path: Path, address: str) -> None:
     error = refusal(
         lambda: reserve(tmp_path, RAIL1, asking(RAIL0, address), owner=Owner("decade", "net1"))
     )
-    assert (NO_ADDRESS, False) == (error.code, isinstance(error, ExhaustedError))
+    assert (NO_ADDRESS, True) == (error.code, isinstance(error, CrowdedError))
     assert f"NIC rail0: {address} is taken by c0ffee net1" == error.message
     assert before == files(tmp_path)
 
@@ -188,5 +189,5 @@ def test_all_of_an_owner_is_found_without_a_record(tmp_path: Path) -> None:
     reserve(tmp_path, RAIL0, RAIL1)
     (tmp_path / "pools" / "10.1.0.0-29" / "10.1.0.5").write_bytes(b"decade\r\nnet1")
     (tmp_path / "pools" / "10.1.0.0-29" / "10.1.0.6").write_bytes(b"")
-    release_all_of(str(tmp_path), soon(), Owner("c0ffee", "net1"))
+    release_all_of(str(tmp_path), "rails", Owner("c0ffee", "net1"), soon())
     assert {"10.1.0.5", "10.1.0.6"} == files(tmp_path)

@@ -59,9 +59,9 @@ def test_hole_in_a_crowded_pool_is_found(tmp_path: Path) -> None:
     wide = "10.4.0.0-22"
     folder = tmp_path / "pools" / wide
     folder.mkdir(parents=True)
-    numbers = range(1, 4 * PATIENCE)
-    names = [f"10.4.{number >> 8}.{number & 255}" for number in numbers]
-    hole = names[3 * PATIENCE]
+    assert PATIENCE < 128  # else it is no crowd
+    names = [f"10.4.0.{host}" for host in range(1, 256)]
+    hole = "10.4.0.200"
     for name in names:
         if name != hole:
             (folder / name).write_bytes(B.content)
@@ -174,6 +174,22 @@ def test_files_of_host_local_are_taken_over(tmp_path: Path) -> None:
         assert [] == store.release(held("10.1.0.1"), owner)
 
 
+def test_restoring_creates_all_or_none_and_moves_no_cursor(tmp_path: Path) -> None:
+    elsewhere = held("10.2.0.9", block="10.2.0.0/24")
+    with opened(tmp_path) as store:
+        take(store, A, pool())
+        store.restore([*held("10.1.0.5"), *elsewhere], B)
+        with pytest.raises(FileExistsError):
+            store.restore(held("10.1.0.6", "10.1.0.5"), A)
+        assert {"10.1.0.1": A.content, "10.1.0.5": B.content, "10.2.0.9": B.content} == {
+            each.address: owner and owner.content for each, owner in store.reservations()
+        }
+        assert ["10.1.0.2"] == take(store, A, pool())
+        assert [] == store.release([*held("10.1.0.5"), *elsewhere], B)
+    assert {"10.1.0.1", "10.1.0.2"} == set(files(tmp_path))
+    assert [] == list((tmp_path / "pools").glob("10.2.0.0-24/*"))
+
+
 def test_not_held(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         take(store, A, pool())
@@ -181,6 +197,25 @@ def test_not_held(tmp_path: Path) -> None:
         wanted = [*held("10.1.0.1", "10.1.0.2", "10.1.0.3"), *held("10.7.0.1", block="10.7.0.0/24")]
         assert ["10.1.0.2", "10.1.0.3", "10.7.0.1"] == texts(store.not_held(wanted, A))
     assert not (tmp_path / "pools" / "10.7.0.0-24").exists()
+
+
+def test_is_reserved_whoever_has_it(tmp_path: Path) -> None:
+    plant(tmp_path, "10.1.0.3", "")
+    with opened(tmp_path) as store:
+        take(store, A, pool())
+        wanted = [*held("10.1.0.1", "10.1.0.2", "10.1.0.3"), *held("10.7.0.1", block="10.7.0.0/24")]
+        assert [True, False, True, False] == [store.is_reserved(each) for each in wanted]
+    assert not (tmp_path / "pools" / "10.7.0.0-24").exists()
+
+
+def test_next_address_after_one_that_somebody_says(tmp_path: Path) -> None:
+    """For a pool that is taken over: it goes on where its former keeper was."""
+    part = pool(start="10.1.0.2", end="10.1.0.5")
+    with opened(tmp_path) as store:
+        assert store.begin_after(part, "10.1.0.4")
+        assert not store.begin_after(part, "10.1.0.2")
+        assert [["10.1.0.5"], ["10.1.0.2"]] == [take(store, A, part) for _ in range(2)]
+        assert ["10.1.0.1"] == take(store, A, pool())  # another range has its own cursor
 
 
 def test_proof_that_the_store_is_writable_leaves_nothing(tmp_path: Path) -> None:

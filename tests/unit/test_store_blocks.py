@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from multinic_ipam.store import StoreError
+from tests.unit.descriptors import open_descriptors
 from tests.unit.stores import A, B, held, opened, plant, pool, take
 
 if TYPE_CHECKING:
@@ -28,6 +29,24 @@ def test_walk_of_all_reservations(tmp_path: Path) -> None:
         ("10.1.0.0/29", "10.1.0.2"): B.content,
         ("10.2.0.0/24", "10.2.0.1"): A.content,
     } == found
+
+
+def test_walk_of_more_blocks_than_there_may_be_descriptors(tmp_path: Path) -> None:
+    """A node lives through many edits of its confs: the folders are opened a few at a time."""
+    names = [f"10.{number}.0.0-24" for number in range(200)]
+    for number, name in enumerate(names):
+        (tmp_path / "pools" / name).mkdir(parents=True)
+        (tmp_path / "pools" / name / f"10.{number}.0.1").write_bytes(A.content)
+    before = len(open_descriptors())
+    most = 0
+    with opened(tmp_path) as store:
+        for _ in store.reservations():
+            most = max(most, len(open_descriptors()) - before)
+        released = [held(f"10.{number}.0.1", block=f"10.{number}.0.0/24") for number in range(200)]
+        assert [] == store.release([each for (each,) in released], A)
+        assert [] == list(store.reservations())
+    assert 60 < most < 80
+    assert before == len(open_descriptors())
 
 
 def test_used_counts_the_pools_own_addresses(tmp_path: Path) -> None:

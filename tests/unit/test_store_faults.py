@@ -274,9 +274,11 @@ def test_link_in_place_of_an_address_is_passed_over(tmp_path: Path) -> None:
     plant_link(data, "10.1.0.2", victim)
     reserve_for_a(data)
     assert b"10.1.0.5" == victim.read_bytes()
-    with opened(data) as store, pytest.raises(OSError, match="symbolic"):
-        store.release([Reservation("10.1.0.0/29", "10.1.0.2")], A)
+    link = Reservation("10.1.0.0/29", "10.1.0.2")
+    with opened(data) as store:
+        assert [link.address] == [each.address for each in store.release([link], A)]
     assert b"10.1.0.5" == victim.read_bytes()
+    assert (data / "pools" / "10.1.0.0-29" / "10.1.0.2").is_symlink()
 
 
 def test_link_in_place_of_a_cursor_is_not_followed(tmp_path: Path) -> None:
