@@ -9,6 +9,7 @@ from multinic_cni.conf.node import PATH
 from multinic_cni.errors import BAD_CONF, CniError
 from multinic_cni.values import Value
 from multinic_ipam.networks import format_address
+from multinic_selectors.nics import least_movable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,11 +109,12 @@ def derive(nic: Nic, master_net: Network | None, cut: Cut, *, alone: bool) -> De
     shares are cut from the same network (`alone`): that one has other neighbours, with their own
     numbers.
     """
-    own = {
-        number
-        for version, number, _ in nic.own_addresses
-        if master_net is not None and master_net.holds(version, number)
-    }
+    held = [
+        each
+        for each in nic.own_addresses
+        if master_net is not None and master_net.holds(each[0], each[1])
+    ]
+    own = {number for _, number, _ in least_movable(held)}
     if master_net is None or not own:
         text = (
             "none follows from the NIC, which has no address of its own in an entry of masterNets"

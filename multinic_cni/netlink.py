@@ -35,6 +35,7 @@ IFF_UP, IFF_LOOPBACK, IFF_LOWER_UP = 0x1, 0x8, 0x10000
 
 IFA_ADDRESS, IFA_LOCAL = 1, 2
 IFA_F_SECONDARY, IFA_F_DADFAILED, IFA_F_DEPRECATED, IFA_F_TENTATIVE = 0x01, 0x08, 0x20, 0x40
+# Added later in the same network, or temporary; going; not known to be the only one.
 PASSING = IFA_F_SECONDARY | IFA_F_DADFAILED | IFA_F_DEPRECATED | IFA_F_TENTATIVE
 RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PRIORITY, RTA_MULTIPATH = 1, 4, 5, 6, 9
 RT_TABLE_MAIN, RTN_UNICAST = 254, 1
@@ -46,8 +47,7 @@ IFADDRMSG = Struct("=BBBBI")
 RTMSG = Struct("=BBBBBBBBI")
 RTM_DST_LEN = 1  # its place in the header
 RTNEXTHOP = Struct("=HBBi")
-U32 = Struct("=I")
-S32 = Struct("=i")
+U32, S32 = Struct("=I"), Struct("=i")
 
 RECEIVE_BYTES = 1 << 16  # the kernel fills dumps up to the size that the reader offers
 # A node with thousands of addresses that change hundreds of times a second needs some luck.
@@ -80,11 +80,7 @@ class Link(Value):
 
 
 class Address(Value):
-    """An address of a link; the number is its integer.
-
-    `primary` is none that was added later in the same network, nor one that goes or may go:
-    temporary, deprecated, or not known to be the only one.
-    """
+    """An address of a link; the number is its integer. `primary` is none of those of PASSING."""
 
     link: int
     version: int

@@ -7,14 +7,14 @@ from multinic_cni.errors import BAD_CONF, NO_ADDRESS, TRY_AGAIN, CniError, io_fa
 from multinic_cni.log import log
 from multinic_cni.values import Value
 from multinic_ipam.locks import LockTimeoutError
-from multinic_ipam.store import (
+from multinic_ipam.refusals import (
     BlockInUseError,
     NoAddressError,
     PoolExhaustedError,
-    Store,
     StoreError,
     TakenError,
 )
+from multinic_ipam.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ QUARANTINE_SECONDS = 600
 
 class CrowdedError(CniError):
     """What others have reserved is in the way; a sweep may help, if their pods live no more."""
+
+
+class ExhaustedError(CrowdedError):
+    """A pool has no free address."""
 
 
 class Want(Value):
@@ -196,7 +200,7 @@ def with_store(data_dir: str, deadline: float, work: Callable[[Store], T]) -> T:
             "remove pods, or give the pool more addresses; `multinic-cni ipam list` shows who has"
             " which, `multinic-cni ipam check` what is wrong"
         )
-        raise CrowdedError(NO_ADDRESS, str(error), details) from None
+        raise ExhaustedError(NO_ADDRESS, str(error), details) from None
     except TakenError as error:
         details = "ask for another address; `multinic-cni ipam list` shows who has which"
         raise CrowdedError(NO_ADDRESS, str(error), details) from None

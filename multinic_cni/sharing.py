@@ -20,6 +20,7 @@ from multinic_cni.values import Value
 from multinic_ipam.networks import Network, canonical, is_link_local, parse_address
 from multinic_ipam.places import interface_network
 from multinic_ipam.pools import GeometryError
+from multinic_selectors.nics import least_movable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,12 +193,13 @@ def _own_networks(conf: NetConf, nic: Nic) -> list[Network]:
     wanted = [
         each for each in addresses if any(net.holds(each[0], each[1]) for net in conf.master_nets)
     ]
-    by_family: dict[int, Network] = {}
-    for address in sorted(wanted or addresses, key=lambda each: each[0]):
-        by_family.setdefault(address[0], Network.around(*address))
-    if not by_family:
+    by_family: dict[int, list[tuple[int, int, int]]] = {4: [], 6: []}
+    for address in wanted or addresses:
+        by_family[address[0]].append(address)
+    firsts = [least_movable(listed)[0] for listed in by_family.values() if listed]
+    if not firsts:
         raise GeometryError("it has no address, so that its own network is not known")
-    return list(by_family.values())
+    return [Network.around(*address) for address in firsts]
 
 
 def _masters_sharing(ipam: Mapping[str, Any], network: Network) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multinic_ipam.networks import Network, NetworkError, format_address, is_address
+from multinic_ipam.refusals import BlockInUseError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,10 +13,6 @@ if TYPE_CHECKING:
 
 
 MOST_OPEN = 64  # more than an ADD needs; a walk over all blocks may have thousands
-
-
-class OverlapError(Exception):
-    """A block overlaps another one that is in use; the message says what to do."""
 
 
 class Blocks:
@@ -53,7 +50,7 @@ class Blocks:
         self._open[name] = folder
 
     def refuse_overlap(self, block: Network) -> None:
-        """Raise OverlapError where an overlapping block has addresses in use."""
+        """Raise BlockInUseError where an overlapping block has addresses in use."""
         for other in self._overlapping(block):
             with self.folder.child(_name(other), create=False) as folder:
                 if any(True for _ in addresses_in(folder)):
@@ -61,7 +58,7 @@ class Blocks:
                         f"pool {block} overlaps pool {other}, which has addresses in use: give the"
                         " networks disjoint blocks, or the same"
                     )
-                    raise OverlapError(message)
+                    raise BlockInUseError(message)
 
     def all(self) -> Iterator[Network]:
         for name in self.folder.names():
@@ -76,7 +73,7 @@ class Blocks:
         self.refuse_overlap(block)
         for other in self._overlapping(block):
             if _name(other) in self._open:
-                raise OverlapError(f"pools {block} and {other} of one network overlap")
+                raise BlockInUseError(f"pools {block} and {other} of one network overlap")
             with self.folder.child(_name(other), create=False) as folder:
                 for name in folder.names():
                     folder.remove(name)

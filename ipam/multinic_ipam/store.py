@@ -15,15 +15,16 @@ from __future__ import annotations
 import os
 from errno import EISDIR, ELOOP, ENXIO
 
-from multinic_ipam.blocks import Blocks, OverlapError, addresses_in
+from multinic_ipam.blocks import Blocks, addresses_in
 from multinic_ipam.choosing import Choosing, cursor_name
 from multinic_ipam.folders import Folder
 from multinic_ipam.locks import lock, never
 from multinic_ipam.networks import Network, format_address, parse_address
 from multinic_ipam.notes import Notes
 from multinic_ipam.quarantine import Quarantine
+from multinic_ipam.refusals import NoAddressError, PoolExhaustedError, StoreError, TakenError
 from multinic_ipam.reservation import Owner, Reservation
-from multinic_ipam.turns import RESERVED, Turns, now
+from multinic_ipam.turns import FREED_LONG_AGO, RESERVED, Turns, now
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,26 +38,6 @@ LOCK = "lock"
 POOLS = "pools"
 PREPARED = ".reservation"
 NO_FILE = frozenset({EISDIR, ELOOP, ENXIO})
-
-
-class StoreError(Exception):
-    """The store cannot do what is asked; the message says what to do."""
-
-
-class BlockInUseError(StoreError):
-    """A pool's block overlaps another one, which has addresses in use."""
-
-
-class NoAddressError(StoreError):
-    """No address can be given, or not the one that is asked for."""
-
-
-class TakenError(NoAddressError):
-    """Somebody has the address that is asked for."""
-
-
-class PoolExhaustedError(NoAddressError):
-    """No address of a pool is free."""
 
 
 class Store:
@@ -154,7 +135,7 @@ class Store:
             for reservation, pool in zip(reservations, pools, strict=True)
         }
         for (_, name), (pool, address) in cursors.items():
-            self._made_folder(pool.block).write(name, address.encode())
+            self._blocks.made(pool.block).write(name, address.encode())
         self.restore(reservations, owner)
 
     def restore(self, reservations: Sequence[Reservation], owner: Owner) -> None:
@@ -167,12 +148,12 @@ class Store:
         try:
             prepared.create(PREPARED, owner.content)
             for reservation in reservations:
-                folder = self._made_folder(Network.parse(reservation.block))
+                folder = self._blocks.made(Network.parse(reservation.block))
                 prepared.publish(PREPARED, folder, reservation.address)
                 made.append(reservation)
                 self._turns.note(*parse_address(reservation.address), RESERVED)
         except (OSError, StoreError):
-            self.release(made, owner)
+            self.release(made, owner, FREED_LONG_AGO)  # no pod has had them
             self._tidy()
             raise
         self._tidy()
@@ -216,10 +197,6 @@ class Store:
     def end_quarantine(self, address: str) -> None:
         self._quarantine.end(address)
 
-    def in_quarantine(self) -> Iterator[tuple[str, str]]:
-        """Walk the addresses that are given to nobody, each with the reason."""
-        return self._quarantine.all()
-
     def is_reserved(self, reservation: Reservation) -> bool:
         """Tell whether an address has a file, a damaged one too."""
         folder = self._blocks.existing(Network.parse(reservation.block))
@@ -227,7 +204,7 @@ class Store:
 
     def begin_after(self, pool: Pool, address: str) -> bool:
         """Go on after an address when the next is given; a cursor that is there already stays."""
-        folder, name = self._made_folder(pool.block), cursor_name(pool)
+        folder, name = self._blocks.made(pool.block), cursor_name(pool)
         if folder.exists(name):
             return False
         folder.write(name, address.encode())
@@ -259,10 +236,6 @@ class Store:
         for reservation in self.addresses():
             yield reservation, self.owner_of(reservation)
 
-    def used(self, pool: Pool) -> int:
-        """Count the pool's addresses that are reserved; slow."""
-        return sum(map(pool.contains, self._choosing.reserved(pool.block)))
-
     def _forget_import(self, address: str) -> None:
         try:
             self.imported.remove(address)
@@ -284,18 +257,9 @@ class Store:
         except FileNotFoundError:
             return False
 
-    def _made_folder(self, block: Network) -> Folder:
-        try:
-            return self._blocks.made(block)
-        except OverlapError as error:
-            raise BlockInUseError(str(error)) from None
-
     def _refuse_overlap(self, block: Network) -> None:
         if self._blocks.existing(block) is None:
-            try:
-                self._blocks.refuse_overlap(block)
-            except OverlapError as error:
-                raise BlockInUseError(str(error)) from None
+            self._blocks.refuse_overlap(block)
 
 
 def _numbers(pool: Pool, chosen: Sequence[Reservation]) -> list[int]:

@@ -64,7 +64,7 @@ def keys(data_dir: str, network: str) -> Iterator[str]:
     """Walk the keys of a network's attachments that have a record or a lock left behind."""
     try:
         with network_folder(data_dir, network, create=False) as folder:
-            names = folder.names()
+            names = list(filter(_is_text, folder.names()))
     except FileNotFoundError:
         return
     suffixes = (RECORD, LOCK)
@@ -77,10 +77,21 @@ def networks(data_dir: str) -> list[str]:
     path = f"{data_dir}/{ATTACHMENTS}"
     try:
         return sorted(
-            entry.name for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)
+            entry.name
+            for entry in os.scandir(path)
+            if entry.is_dir(follow_symlinks=False) and _is_text(entry.name)
         )
     except FileNotFoundError:
         return []
+
+
+def _is_text(name: str) -> bool:
+    """Tell whether a file name is UTF-8. All of ours are; others cannot be written down."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def has_record(data_dir: str, network: str, key: str) -> bool:

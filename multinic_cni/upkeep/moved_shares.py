@@ -13,7 +13,7 @@ from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode, encode
 from multinic_cni.upkeep.liveness import Living
 from multinic_ipam.networks import parse_address
-from multinic_ipam.store import StoreError
+from multinic_ipam.refusals import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,18 +11,19 @@ from multinic_cni.attachments.records import all_records, has_record, networks
 from multinic_cni.errors import CniError
 from multinic_cni.log import log
 from multinic_cni.releasing import release_own
-from multinic_cni.reservations import CrowdedError, with_store
+from multinic_cni.reservations import CrowdedError, ExhaustedError, with_store
 from multinic_cni.upkeep import backlog
 from multinic_cni.upkeep.imports import is_held_at_source
 from multinic_cni.upkeep.liveness import Living
 from multinic_cni.values import Value
+from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from multinic_ipam.reservation import Owner, Reservation
+    from multinic_ipam.reservation import Reservation
     from multinic_ipam.store import Store
 
     T = TypeVar("T")
@@ -67,7 +68,7 @@ def after_sweep(data_dir: str, deadline: float, work: Callable[[], T]) -> T:
         swept = sweep(data_dir, deadline)
     try:
         return work()
-    except CrowdedError as error:
+    except ExhaustedError as error:
         stale = f"{swept.kept} of them stale but busy" if swept.kept else "none of them stale"
         raise CniError(error.code, f"{error.message}; {stale}", error.details) from None
 
@@ -83,9 +84,11 @@ def _free(data_dir: str, network: str, key: str, living: Living, deadline: float
             return 0
 
         def release(store: Store) -> int:
-            count = release_own(store, data_dir, record)
-            backlog.append(store.root, [(network, key)] if count else [])
-            return count
+            owner = Owner(record.container_id, record.ifname)
+            if len(store.not_held(record.reservations, owner)) < len(record.reservations):
+                # First: without an address a later sweep would not look at it again.
+                _remember(store, network, key)
+            return release_own(store, data_dir, record)
 
         return with_store(data_dir, deadline, release)
     except DamagedRecordError as error:
@@ -93,6 +96,14 @@ def _free(data_dir: str, network: str, key: str, living: Living, deadline: float
         return 0
     finally:
         held.close()
+
+
+def _remember(store: Store, network: str, key: str) -> None:
+    try:
+        backlog.append(store.root, [(network, key)])
+    except OSError as error:
+        # A full disk must keep no address from being freed; `gc` finds the record.
+        log.warning("backlog not written", reason=error.strerror)
 
 
 def _free_imported(store: Store) -> int:

@@ -10,6 +10,15 @@ if TYPE_CHECKING:
 HOST_LENGTHS = {4: 32, 6: 128}
 
 
+def least_movable(addresses: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Leave out a single host's addresses where others are: such move between nodes.
+
+    Alone they count: DHCPv6 gives them, and some clouds.
+    """
+    in_networks = [each for each in addresses if each[2] < HOST_LENGTHS[each[0]]]
+    return in_networks or list(addresses)
+
+
 class Nic:
     """A network interface of the node.
 
@@ -68,13 +77,8 @@ class Nic:
 
     @property
     def own_addresses(self) -> list[tuple[int, int, int]]:
-        """The addresses by which the NIC may be known, if it has any that stay.
-
-        One that moves between nodes has the length of a single host: it counts where no other is.
-        """
-        staying = [each for each in self.addresses if each not in self.passing]
-        in_networks = [each for each in staying if each[2] < HOST_LENGTHS[each[0]]]
-        return in_networks or staying
+        """The addresses by which the NIC may be known: those that stay."""
+        return [each for each in self.addresses if each not in self.passing]
 
     @property
     def trouble(self) -> str:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.netns.confs import ranges
-from tests.netns.state import State
-from tests.netns.tracing import killed_at, traced
+from tests.netns.killing import Scene, calling, kill, settle
 from tests.pytest_netns import wait_until
 
 if TYPE_CHECKING:
@@ -20,129 +19,112 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.netns.delegates import Delegates
+    from tests.netns.state import State
     from tests.netns.tracing import Point
-    from tests.pytest_netns import Attachment, Namespace, Node, Runtime
+    from tests.pytest_netns import Attachment, Namespace, Namespaces, Node, Runtime
 
 TRY_AGAIN, ALREADY_ATTACHED = 11, 103
 SOON = 6  # seconds after which a timeout of 1 has certainly not been kept
 # Debian's macvlan speaks 1.0.0 at most: one delegate a NIC and verb.
 CONF = ranges(1, 2, last=102) | {"cniVersion": "1.0.0"}
-OPEN, DONE = {"net1", "net1-1"}, set[str]()
-
-
-class Scene:
-    """A pod and a place for state, used by one attempt after the other; each must leave nothing."""
-
-    def __init__(self, runtime: Runtime, pod: Namespace, folder: Path) -> None:
-        self.runtime, self.pod, self.folder = runtime, pod, folder
-        self.attempts = 0
-
-    def fresh(self) -> tuple[Attachment, State]:
-        """Return an attachment with a data directory that does not exist yet."""
-        self.attempts += 1
-        runtime = self.runtime.but(data_dir=self.folder / str(self.attempts))
-        return runtime.attachment(self.pod, runtime.conf(**CONF)), State(runtime.data_dir)
+OPEN = {"net1", "net1-1"}
 
 
 @pytest.fixture
-def scene(runtime: Runtime, pod: Namespace, tmp_path: Path) -> Scene:
-    return Scene(runtime, pod, tmp_path)
+def scene(runtime: Runtime, namespaces: Namespaces, tmp_path: Path) -> Scene:
+    return Scene(runtime, namespaces, tmp_path)
 
 
-def points_of(scene: Scene, command: str) -> list[Point]:
-    attachment, state = scene.fresh()
+def fresh(scene: Scene, pod: Namespace) -> tuple[Attachment, State]:
+    """Return an attachment with a data directory that does not exist yet."""
+    runtime, state = scene.fresh()
+    return runtime.attachment(pod, runtime.conf(**CONF)), state
+
+
+def points_of(scene: Scene, pod: Namespace, command: str) -> list[Point]:
+    attachment, state = fresh(scene, pod)
     if command == "DEL":
         attachment.add()
-    points = traced(attachment, command, scene.folder / f"{command}.trace")
+    points = scene.points_of(attachment.runtime, calling(attachment, command))
     if command == "ADD":
         attachment.delete().succeeded()
     assert state.left() == []
     calls = {point.syscall for point in points}
-    assert {"openat", "write", "unlinkat", "exit_group"} <= calls
+    assert {"openat", "write", "pwrite64", "unlinkat", "exit_group"} <= calls
     assert {"linkat", "renameat", "mkdirat"} <= calls or command == "DEL"
     return points
 
 
-def settle(state: State) -> None:
-    """Wait until no orphaned delegate holds an attachment's lock."""
-    for file in state.root.glob("attachments/*/*.lock"):
-        with file.open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-
-
-def nothing_is_left(scene: Scene, state: State) -> None:
-    assert scene.pod.links() == {}
+def nothing_is_left(scene: Scene, attachment: Attachment, state: State) -> None:
+    assert attachment.pod.links() == {}
     assert state.left() == []
     assert state.addresses() == {}
+    scene.assert_in_order(state)
 
 
 def a_new_life(scene: Scene, attachment: Attachment, state: State) -> None:
     """ADD again gets two addresses, and DEL leaves nothing: none was lost."""
     result = attachment.add()
     assert len(result["ips"]) == 2
-    assert scene.pod.links().keys() == OPEN
+    assert attachment.pod.links().keys() == OPEN
     assert len(state.addresses()) == 2
     attachment.check().succeeded()
     attachment.delete().succeeded()
-    nothing_is_left(scene, state)
+    nothing_is_left(scene, attachment, state)
 
 
-def every_address_in_the_pod_is_reserved(scene: Scene, state: State) -> None:
+def every_address_in_the_pod_is_reserved(pod: Namespace, state: State) -> None:
     """Else the next pod would get it too."""
-    in_pod = [each for listed in scene.pod.addresses().values() for each in listed]
+    in_pod = [each for listed in pod.addresses().values() for each in listed]
     assert {address.split("/")[0] for address in in_pod} <= state.addresses().keys()
 
 
 @pytest.mark.parametrize("then", ["DEL", "ADD"])
-def test_add_killed_at_every_change(scene: Scene, node: Node, then: str) -> None:
+def test_add_killed_at_every_change(scene: Scene, node: Node, pod: Namespace, then: str) -> None:
+    def attempt(point: Point, pod: Namespace) -> None:
+        attachment, state = fresh(scene, pod)
+        kill(attachment, "ADD", point)
+        if then == "DEL":
+            settle(state)
+            every_address_in_the_pod_is_reserved(pod, state)
+        else:
+            a_second_life_or_a_clear_refusal(attachment, state)
+        attachment.delete().succeeded()
+        nothing_is_left(scene, attachment, state)
+        a_new_life(scene, attachment, state)
+
     before = node.facts()
-    for point in points_of(scene, "ADD"):
-        attachment, state = scene.fresh()
-        attempt = f"{attachment.runtime.data_dir}: ADD killed before {point}"
-        killed_at(attachment, "ADD", point)
-        try:
-            if then == "DEL":
-                settle(state)
-                every_address_in_the_pod_is_reserved(scene, state)
-            else:
-                a_second_life_or_a_clear_refusal(scene, attachment, state)
-            attachment.delete().succeeded()
-            nothing_is_left(scene, state)
-            a_new_life(scene, attachment, state)
-        except AssertionError as error:
-            raise AssertionError(f"{attempt}, then {then}") from error
+    scene.try_each(points_of(scene, pod, "ADD"), attempt)
     assert node.facts() == before
 
 
 @pytest.mark.parametrize("then", ["DEL", "ADD"])
-def test_del_killed_at_every_change(scene: Scene, node: Node, then: str) -> None:
-    before = node.facts()
-    for point in points_of(scene, "DEL"):
-        attachment, state = scene.fresh()
+def test_del_killed_at_every_change(scene: Scene, node: Node, pod: Namespace, then: str) -> None:
+    def attempt(point: Point, pod: Namespace) -> None:
+        attachment, state = fresh(scene, pod)
         attachment.add()
-        attempt = f"{attachment.runtime.data_dir}: DEL killed before {point}"
-        killed_at(attachment, "DEL", point)
-        try:
-            if then == "ADD":
-                a_second_life_or_a_clear_refusal(scene, attachment, state)
-            attachment.delete().succeeded()
-            nothing_is_left(scene, state)
-            a_new_life(scene, attachment, state)
-        except AssertionError as error:
-            raise AssertionError(f"{attempt}, then {then}") from error
+        kill(attachment, "DEL", point)
+        if then == "ADD":
+            a_second_life_or_a_clear_refusal(attachment, state)
+        attachment.delete().succeeded()
+        nothing_is_left(scene, attachment, state)
+        a_new_life(scene, attachment, state)
+
+    before = node.facts()
+    scene.try_each(points_of(scene, pod, "DEL"), attempt)
     assert node.facts() == before
 
 
-def a_second_life_or_a_clear_refusal(scene: Scene, attachment: Attachment, state: State) -> None:
+def a_second_life_or_a_clear_refusal(attachment: Attachment, state: State) -> None:
     """Tell what ADD had made whole, alive until DEL has ended, from all else, which gives way."""
     answer = attachment.call("ADD")
     if answer.status:
         answer.error(ALREADY_ATTACHED)
         (record,) = state.records().values()
         assert record["complete"]
-        every_address_in_the_pod_is_reserved(scene, state)
+        every_address_in_the_pod_is_reserved(attachment.pod, state)
     else:
-        assert scene.pod.links().keys() == OPEN
+        assert attachment.pod.links().keys() == OPEN
         assert len(state.addresses()) == 2
 
 

@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from tests.pytest_netns import Answer, Attachment
+    from tests.netns.tools import Ended
+    from tests.pytest_netns import Answer, Runtime
+
+    Call = Callable[[Runtime], Answer | Ended]
 
 
 def _words(text: str) -> frozenset[str]:
@@ -43,60 +47,63 @@ HARMLESS = _words(
     waitid
     """
 )
+# After them a process that is killed leaves what it left before them: they change only itself, as
+# does writing to a memory file or to stderr.
+OF_NO_CONSEQUENCE = _words("dup2 flock memfd_create setns")
 CALL = re.compile(r"^(\w+)\((.*)")
 CREATING = re.compile(r"\bO_CREAT\b")
+FLEETING = re.compile(r"\d+</memfd:|2<")
 
 
 @dataclass(frozen=True)
 class Point:
-    """Just before the n-th call of a name."""
+    """Just before the n-th call of a name; `line` is what strace says of it, paths included."""
 
     syscall: str
     number: int
+    line: str
 
     def __str__(self) -> str:
-        return f"{self.syscall} {self.number}"
+        return f"{self.syscall} {self.number}: {self.line}"
 
 
-def traced(attachment: Attachment, command: str, file: Path) -> list[Point]:
-    """Execute a command that must succeed; return every call of it that changes something."""
-    answer = _under_strace(attachment, command, "-o", str(file))
+def traced(runtime: Runtime, call: Call, file: Path) -> list[Point]:
+    """Execute a call that must succeed; return every system call of it that changes something.
+
+    A point is left out where a killed process leaves the same as at the one before.
+    """
+    answer = call(_under_strace(runtime, "-y", "-o", str(file)))
     assert answer.status == 0, answer
     seen: dict[str, int] = {}
     points = []
+    is_same = False
     for line in file.read_text().splitlines():
-        call = CALL.match(line)
-        if call is None:
+        found = CALL.match(line)
+        if found is None:
             continue  # a signal, or the exit
-        name, arguments = call.groups()
+        name, arguments = found.groups()
         assert name in CHANGING | HARMLESS, f"is this a call that changes something? {line}"
         seen[name] = seen.get(name, 0) + 1
         if name in CHANGING and (name != "openat" or CREATING.search(arguments)):
-            points.append(Point(name, seen[name]))
+            if not is_same:
+                points.append(Point(name, seen[name], line))
+            is_same = name in OF_NO_CONSEQUENCE or FLEETING.match(arguments) is not None
     return points
 
 
-def killed_at(attachment: Attachment, command: str, point: Point) -> bool:
-    """Execute a command and kill it there; tell whether it came that far.
+def killed_at(runtime: Runtime, call: Call, point: Point) -> bool:
+    """Execute a call and kill it there; tell whether it came that far.
 
     How often it looks whether its delegates have ended differs from time to time.
     """
     inject = f"inject={point.syscall}:signal=KILL:when={point.number}"
-    answer = _under_strace(
-        attachment, command, "-o", "/dev/null", "-e", f"trace={point.syscall}", "-e", inject
-    )
+    options = ("-o", "/dev/null", "-e", f"trace={point.syscall}", "-e", inject)
+    answer = call(_under_strace(runtime, *options))
     if answer.status == 0:
         return False
     assert answer.status == -signal.SIGKILL, answer
     return True
 
 
-def _under_strace(attachment: Attachment, command: str, *options: str) -> Answer:
-    plain, attachment.runtime = (
-        attachment.runtime,
-        attachment.runtime.but(wrapper=("strace", "--quiet=all", *options)),
-    )
-    try:
-        return attachment.call(command)
-    finally:
-        attachment.runtime = plain
+def _under_strace(runtime: Runtime, *options: str) -> Runtime:
+    return runtime.but(wrapper=("strace", "--quiet=all", *options))

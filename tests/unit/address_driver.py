@@ -12,6 +12,7 @@ from tests.unit.address_model import (
     CONTAINERS,
     NETWORKS,
     POOLS,
+    STRANGERS,
     TORN,
     Model,
     network_of,
@@ -77,7 +78,7 @@ class Driver:
             assert not (prospects and all(each.yes for each in prospects)), "it was free"
             self._check_gone({container})
         if code != OK and (interrupted or self.model.foreign):
-            self.model.doubt_rests()  # what was taken for a moment was given back
+            self.model.rests_unknown([asked])  # what was taken for a moment was given back
 
     def delete(self, container: str, fault: Fault | None) -> None:
         self._reclaim()
@@ -93,7 +94,7 @@ class Driver:
             valid = [each for each in CONTAINERS if each not in stale]
             self._reclaim()
         code = self._call(fault, lambda: self.node.collect(NETWORKS[network], valid))
-        self._see(stale, fault)
+        self._see(stale if unlisted is None else {*stale, *STRANGERS}, fault)
         self._removed(stale, code, fault)
 
     def sweep(self, fault: Fault | None) -> None:
@@ -112,6 +113,7 @@ class Driver:
     def reboot(self, torn: set[str]) -> None:
         """No pod survives it. What was written last may be torn, as after a power cut."""
         self.node.reboot()
+        self.clock.booted = self.model.booted = self.clock.microseconds
         for container in torn & self.node.records().keys():
             self.node.tear(container)
             self.model.tear(container)
@@ -120,6 +122,18 @@ class Driver:
     def stop_pod(self, container: str) -> None:
         self.node.stop_pod(container)
         self.model.running.pop(container, None)
+
+    def use_host_local(self, container: str, address: str) -> None:
+        """Let a stranger give an address back, and take another if it is free."""
+        self.node.free_as_host_local(container)
+        given_back = self.model.held_by(container)
+        self.model.saw(self.node.holders(), {}, may_go={container})
+        if given_back:
+            self.model.rests_unknown(given_back)
+        if address not in self.model.holders and self.node.reserve_as_host_local(
+            address, container
+        ):
+            self.model.holders[address] = container
 
     def is_first_call_after_boot(self) -> bool:
         marker = self.node.data / "boot"
@@ -132,10 +146,11 @@ class Driver:
         holders, records = self.node.holders(), self.node.records()
         assert self.model.holders == holders
         for address, holder in holders.items():
-            if holder != TORN:
+            if holder not in {TORN, *STRANGERS}:
                 assert any(address in pool for pool in POOLS[network_of(holder)])
-                named = address in records.get(holder, ())
-                assert named or holder in self.model.torn, f"no record of {holder} names {address}"
+                is_torn = holder in self.model.torn and holder in records
+                named = {address} if is_torn else records.get(holder, set())
+                assert address in named, f"no record of {holder} names {address}"
         for container in filter(self.model.is_firm, CONTAINERS):
             assert records[container] == self.model.held_by(container)
 
@@ -188,8 +203,8 @@ class Driver:
         return code
 
     def _see(self, may_go: set[str], fault: Fault | None, *, adding: str = "") -> None:
-        # A file that could not be read for once stays, for the next sweep.
-        unread = fault is not None and fault.met.startswith("open") and "/pools/" in fault.met
+        # What could not be read for once stays, for the next sweep.
+        unread = fault is not None and fault.met.startswith("open")
         if not unread and not self.is_first_call_after_boot():
             self.model.remnants = {}
         self.model.saw(

@@ -17,7 +17,10 @@ def nic(
     carrier: bool = True,
     enslaved_to: str = "",
     uplink: str = "",
+    passing: tuple[str, ...] = (),
 ) -> Nic:
+    """Return a NIC; its passing addresses were added first."""
+    taken = [split_cidr(each) for each in passing]
     return Nic(
         index=index,
         name=name,
@@ -28,7 +31,8 @@ def nic(
         loopback=loopback,
         up=up,
         carrier=carrier,
-        addresses=[split_cidr(each) for each in cidrs],
+        addresses=[*taken, *(split_cidr(each) for each in cidrs)],
+        passing=taken,
         enslaved_to=enslaved_to,
         uplink=uplink,
     )

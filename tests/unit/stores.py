@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from multinic_ipam.networks import Network, parse_address
 from multinic_ipam.places import inside, range_of
+from multinic_ipam.refusals import PoolExhaustedError
 from multinic_ipam.reservation import Owner, Reservation
 from multinic_ipam.shares import SamePart
-from multinic_ipam.store import PoolExhaustedError, Store
+from multinic_ipam.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import pytest
 from multinic_ipam.choosing import PATIENCE
 from multinic_ipam.networks import Network
 from multinic_ipam.pools import Pool
-from multinic_ipam.store import NoAddressError, PoolExhaustedError
+from multinic_ipam.refusals import NoAddressError, PoolExhaustedError
 from multinic_ipam.turns import RESERVED
 from tests.unit.clocks import SECOND, Clock, clock_of_the_store
 from tests.unit.stores import SIX, A, fill, held, number, opened, plant, pool, take

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multinic_ipam.store import PoolExhaustedError
+from multinic_ipam.refusals import PoolExhaustedError
 from multinic_ipam.turns import RESERVED
 from tests.unit.clocks import SECOND, clock_of_the_store
 from tests.unit.stores import SIX, A, B, files, fill, held, opened, plant, pool

@@ -26,8 +26,13 @@ def test_matches_as_fnmatch_does(name: str, pattern: str) -> None:
     assert fnmatchcase(name, pattern) == matches(name, pattern)
 
 
+# "!" only at the beginning: what fnmatch makes of "[2--!]", where it leaves an empty range out and
+# takes the rest for a negation, is an accident of its own.
 @given(
-    before=NAMES, character=st.characters(codec="ascii"), after=NAMES, members=st.text("ab-!29z")
+    before=NAMES,
+    character=st.characters(codec="ascii"),
+    after=NAMES,
+    members=st.builds(str.__add__, st.sampled_from(["", "!"]), st.text("ab-29z")),
 )
 def test_classes_as_fnmatch_does(before: str, character: str, after: str, members: str) -> None:
     pattern = f"*[{members}]*"

@@ -21,9 +21,11 @@ def link(index: int, name: str, *, master: int = 0, lower: int = 0, kind: str = 
     )
 
 
-def address(index: int, cidr: str) -> Address:
+def address(index: int, cidr: str, *, primary: bool = True) -> Address:
     version, number, length = split_cidr(cidr)
-    return Address(link=index, version=version, number=number, prefix_length=length)
+    return Address(
+        link=index, version=version, number=number, prefix_length=length, primary=primary
+    )
 
 
 def default(index: int, *, version: int = 4, metric: int = 0) -> Route:
@@ -74,6 +76,25 @@ def test_addresses_go_to_their_link() -> None:
         "eth2": [],
     }
     assert expected == {nic.name: nic.addresses for nic in nics}
+
+
+def test_passing_addresses_are_marked_and_the_others_are_its_own() -> None:
+    addresses = [
+        address(1, "10.1.0.9/24", primary=False),
+        address(1, "10.1.0.1/24"),
+        address(2, "10.2.0.1/24"),
+        address(2, "fd02::1/64", primary=False),
+    ]
+    nics = {nic.name: nic for nic in inventory(ETHS, addresses, [])}
+    first, second = split_cidr("10.1.0.9/24"), split_cidr("10.1.0.1/24")
+    assert ([first, second], [first], [second]) == (
+        nics["eth0"].addresses,
+        nics["eth0"].passing,
+        nics["eth0"].own_addresses,
+    )
+    assert [split_cidr("fd02::1/64")] == nics["eth1"].passing
+    assert [split_cidr("10.2.0.1/24")] == nics["eth1"].own_addresses
+    assert [[], []] == [list(nics["eth2"].passing), nics["eth2"].own_addresses]
 
 
 def test_ports_name_their_bridge_or_bond() -> None:

@@ -10,7 +10,7 @@ from multinic_cni.reservations import Want
 from multinic_cni.upkeep.moved_shares import refuse_moved_shares, remember_shares
 from multinic_ipam.networks import Network
 from multinic_ipam.pools import Pool
-from multinic_ipam.store import StoreError
+from multinic_ipam.refusals import StoreError
 from tests.unit.stores import opened
 
 if TYPE_CHECKING:
@@ -125,9 +125,10 @@ def test_others_are_no_concern(admin_node: AdminNode) -> None:
 def test_nics_that_are_not_asked_for_are_remembered(admin_node: AdminNode) -> None:
     admit(admin_node, want(HOST_3), want("10.2.0.48/28", nic="rail2"))
     admit(admin_node, want(HOST_4))
-    assert '{"rail1": ["10.1.0.64/28"], "rail2": ["10.2.0.48/28"]}' == (
-        admin_node.data / "shares/rails"
-    ).read_text()
+    assert (
+        '{"rail1": ["10.1.0.64/28"], "rail2": ["10.2.0.48/28"]}'
+        == (admin_node.data / "shares/rails").read_text()
+    )
 
 
 def test_what_stands_there_is_not_written_again(admin_node: AdminNode) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import netaddr
 import pytest
+from pyroute2.netlink.rtnl.ifaddrmsg import IFA_F_NAMES
 
 from multinic_cni.netlink import Address, Link
 from tests.unit import kernel as fake
@@ -183,3 +184,27 @@ def test_link(packet: bytes, expected: Link) -> None:
 def test_address(packet: bytes, expected: Address) -> None:
     socket, _ = talk([packet, done()])
     assert [expected] == socket.addresses()
+
+
+# By their names in pyroute2; IFA_F_TEMPORARY has the number of IFA_F_SECONDARY.
+FLAGS = {
+    "IFA_F_SECONDARY": False,
+    "IFA_F_TEMPORARY": False,
+    "IFA_F_DADFAILED": False,
+    "IFA_F_DEPRECATED": False,
+    "IFA_F_TENTATIVE": False,
+    "IFA_F_PERMANENT": True,
+    "IFA_F_NODAD": True,
+    "IFA_F_HOMEADDRESS": True,
+}
+
+
+@pytest.mark.parametrize("permanent", [False, True])
+@pytest.mark.parametrize(("flag", "primary"), FLAGS.items(), ids=FLAGS)
+def test_flags_of_an_address(flag: str, *, primary: bool, permanent: bool) -> None:
+    flags = IFA_F_NAMES[flag] | (IFA_F_NAMES["IFA_F_PERMANENT"] if permanent else 0)
+    packet = address(
+        ("IFA_ADDRESS", "fd00::5"), family=AF_INET6, prefixlen=64, index=2, flags=flags
+    )
+    (found,) = talk([packet, done()])[0].addresses()
+    assert primary == found.primary

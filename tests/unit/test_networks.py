@@ -12,6 +12,7 @@ from multinic_ipam.networks import (
     Network,
     NetworkError,
     format_address,
+    is_address,
     is_link_local,
     parse_address,
     parse_run,
@@ -93,6 +94,23 @@ def test_addresses_are_those_of_the_standard_library(text: str) -> None:
         assert (expected.version, int(expected)) == parse_address(text)
 
 
+@given(ADDRESSES)
+def test_every_address_is_one(address: netaddr.IPAddress) -> None:
+    assert is_address(str(address))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lock", "last_reserved_ip.0", ".10.1.0.1.new", "10.1.0.1.new", "10.1.0.1/32"]
+)
+def test_names_that_are_no_address(text: str) -> None:
+    assert not is_address(text)
+
+
+@pytest.mark.parametrize("text", ["0.0.0.0/0", "::/0"])
+def test_prefix_of_nought_is_one(text: str) -> None:
+    assert 0 == split_cidr(text)[2]
+
+
 @given(CIDRS)
 def test_split_cidr_keeps_host_bits(cidr: netaddr.IPNetwork) -> None:
     assert (cidr.version, int(cidr.ip), cidr.prefixlen) == split_cidr(str(cidr))
@@ -106,6 +124,9 @@ def test_split_cidr_keeps_host_bits(cidr: netaddr.IPNetwork) -> None:
         ("10.1.0.0/-1", "'10.1.0.0/-1' has no prefix length"),
         ("10.1.0.0/2٤", "'10.1.0.0/2٤' has no prefix length"),
         ("10.1.0.0/255.255.0.0", "'10.1.0.0/255.255.0.0' has no prefix length"),
+        ("10.1.0.0/017", "'10.1.0.0/017' has no prefix length"),
+        ("10.1.0.0/00", "'10.1.0.0/00' has no prefix length"),
+        ("fd00::/064", "'fd00::/064' has no prefix length"),
         ("10.1.0.0/33", "'10.1.0.0/33' has a prefix longer than 32 bits"),
         ("fd00::/129", "'fd00::/129' has a prefix longer than 128 bits"),
         ("10.1.0.0/" + "9" * 5000, "has a prefix longer than 32 bits"),

@@ -35,12 +35,24 @@ def with_backlog(node: AdminNode) -> None:
     work_off(node)
 
 
+def swept_before(way: Callable[[AdminNode], object]) -> Callable[[AdminNode], object]:
+    def do(node: AdminNode) -> None:
+        sweep_on(node)
+        way(node)
+
+    return do
+
+
+def delete_from_a(node: AdminNode) -> None:
+    delete_pod(node, "a", "k")
+
+
 WAYS: dict[str, Callable[[AdminNode], object]] = {
     "sweep": sweep_on,
     "backlog": with_backlog,
-    "DEL": lambda node: delete_pod(node, "a", "k"),
-    "sweep and backlog": lambda node: (sweep_on(node), work_off(node)),
-    "sweep and DEL": lambda node: (sweep_on(node), delete_pod(node, "a", "k")),
+    "DEL": delete_from_a,
+    "sweep and backlog": swept_before(work_off),
+    "sweep and DEL": swept_before(delete_from_a),
 }
 
 

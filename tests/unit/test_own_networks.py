@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ from tests.unit.nics import nic
 from tests.unit.pools import given
 from tests.unit.rails import OWN, RAIL0
 from tests.unit.sharing import only_pool, refusal, shares, written
+
+if TYPE_CHECKING:
+    from multinic_selectors.nics import Nic
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,42 @@ def test_own_networks_are_those_in_master_nets(addresses: list[str], expected: l
     )
     found = shares(conf, nic("rail0", *addresses))
     assert expected == [str(share.network) for (share,) in found.families]
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        (nic("rail0", "10.1.0.5/24", passing=("10.1.0.130/25",)), ["10.1.0.0/24"]),
+        (nic("rail0", "10.1.0.200/32", "10.1.0.5/24"), ["10.1.0.0/24"]),
+        (
+            nic("rail0", "10.1.0.200/32", "10.1.0.5/24", "fd00:1::c/128", "fd00:1::5/64"),
+            ["10.1.0.0/24", "fd00:1::/64"],
+        ),
+        (
+            nic("rail0", "10.1.0.5/24", "fd00:1::5/64", passing=("fd00:1::aaaa/65",)),
+            ["10.1.0.0/24", "fd00:1::/64"],
+        ),
+    ],
+    ids=["secondary first", "moving one first", "moving ones of both families", "temporary"],
+)
+def test_own_networks_are_those_of_addresses_that_stay(own: Nic, expected: list[str]) -> None:
+    conf = net_conf(
+        masterNets=["10.1.0.0/24", "fd00:1::/64"], ipam={**OWN, "slice": {"offset": 8, "length": 8}}
+    )
+    assert expected == [str(share.network) for (share,) in shares(conf, own).families]
+
+
+def test_nic_with_nothing_that_stays_has_no_network() -> None:
+    conf = net_conf(ipam={**OWN, "slice": {"offset": 8, "length": 8}})
+    own = nic("rail0", passing=("10.1.0.5/24",))
+    assert "so that its own network is not known" in refusal(conf, own).message
+
+
+def test_passing_addresses_are_never_given_to_pods() -> None:
+    """The node has them all the same, as long as it has them."""
+    conf = net_conf(ipam={**OWN, "hostBlock": 0})
+    found = shares(conf, RAIL0, addresses=("10.1.0.5", "10.1.0.1"))
+    assert {"10.1.0.1", "10.1.0.5"}.isdisjoint(given(only_pool(found)))
 
 
 def test_own_networks_of_a_nic_by_name_are_the_first_of_each_family() -> None:

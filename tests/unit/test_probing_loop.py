@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import _thread
 import errno
 import itertools
 import os
@@ -32,7 +33,7 @@ from tests.unit.packet_sockets import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 SOL_PACKET, ADD_MEMBERSHIP, IGNORE_OUTGOING = 263, 1, 23
 
@@ -187,6 +188,45 @@ def test_sockets_are_closed_whatever_happens(network: Network) -> None:
     network.host = fail
     with pytest.raises(KeyboardInterrupt):
         probe([FIRST, SECOND], ())
+
+
+@pytest.mark.parametrize("threads", [0, 1, 9])
+def test_sockets_are_closed_whatever_threads_there_are(
+    network: Network, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    """A pids cgroup may give none: `no_descriptor_is_left` looks for the sockets."""
+    left = itertools.repeat(RuntimeError("can't start new thread"))
+    started: list[object] = []
+
+    def start(work: Callable[..., None], arguments: tuple[object, ...]) -> None:
+        if len(started) == threads:
+            raise next(left)
+        started.append(arguments)
+        start_truly(work, arguments)
+
+    start_truly = _thread.start_new_thread
+    monkeypatch.setattr(_thread, "start_new_thread", start)
+    network.host = owner("10.1.0.100")
+    targets = [FIRST, SECOND, target("rail3", "10.3.0.100"), target("rail4", "10.4.0.100")]
+    assert probe(targets, ()) == [conflict("rail1", "10.1.0.100")]
+    assert len(started) == min(threads, 3)
+    assert [-1] * 4 == [each.fileno() for each in network.sockets]
+
+
+def test_sockets_are_closed_side_by_side(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel waits for each: eight NICs must not wait one after another."""
+
+    def close(each: PacketSocket) -> None:
+        time.sleep(0.2)
+        close_truly(each)
+
+    close_truly = PacketSocket.close
+    monkeypatch.setattr(PacketSocket, "close", close)
+    targets = [target(f"rail{n}", f"10.{n}.0.100") for n in range(1, 9)]
+    started = time.monotonic()
+    probe(targets, ())
+    assert 0.2 < time.monotonic() - started < 0.2 + 3 * INTERVAL + 0.8
+    assert [-1] * 8 == [each.fileno() for each in network.sockets]
 
 
 def test_what_the_kernel_is_asked_to_pass(network: Network) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from multinic_cni.reservations import QUARANTINE_SECONDS, Want
+from multinic_ipam.refusals import NoAddressError, PoolExhaustedError
 from multinic_ipam.reservation import Owner
-from multinic_ipam.store import NoAddressError, PoolExhaustedError
 from tests.unit import stores
 from tests.unit.accounts import (
     RAIL0,
@@ -49,13 +49,13 @@ def test_nobody_gets_the_address_until_the_second_when_it_ends(
     (first,) = held("10.1.0.1")
     with opened(tmp_path) as store:
         store.quarantine(first, 60, "somebody has it")
-        assert [("10.1.0.1", "somebody has it")] == list(store.in_quarantine())
+        assert [("10.1.0.1", "somebody has it")] == list(store._quarantine.all())
         clock.advance(59)
         assert "10.1.0.2" == store.choose(stores.pool(), ()).address
         with pytest.raises(NoAddressError, match=r"10\.1\.0\.1 is in quarantine: somebody has it"):
             store.take(stores.pool(), stores.number("10.1.0.1"))
         clock.advance(1)
-        assert [] == list(store.in_quarantine())
+        assert [] == list(store._quarantine.all())
         assert "10.1.0.1" == store.choose(stores.pool(), ()).address
         assert "10.1.0.1" == store.take(stores.pool(), stores.number("10.1.0.1")).address
     assert set() == quarantined(tmp_path)  # whoever looks sweeps it out
@@ -67,7 +67,7 @@ def test_it_can_be_ended_before_its_time(tmp_path: Path) -> None:
         store.quarantine(first, 60, "somebody has it")
         store.end_quarantine("10.1.0.1")
         store.end_quarantine("10.1.0.2")
-        assert [] == list(store.in_quarantine())
+        assert [] == list(store._quarantine.all())
         assert "10.1.0.1" == store.choose(stores.pool(), ()).address
 
 
@@ -107,7 +107,7 @@ def test_damaged_note(tmp_path: Path, note: str) -> None:
     (folder / "10.1.0.1").write_text(note)
     (folder / ".10.1.0.2.new").write_text("99999999999 torn")
     with opened(tmp_path) as store:
-        held_back = list(store.in_quarantine())
+        held_back = list(store._quarantine.all())
         given = stores.fill(store, stores.pool())
     in_time = note == "99999999999"
     assert ([("10.1.0.1", "unknown")] if in_time else []) == held_back
@@ -122,7 +122,7 @@ def test_what_is_no_note_keeps_nothing_from_anybody(tmp_path: Path) -> None:
     for name in ("README", "10.1.0", "10.1.0.3.bak"):
         (folder / name).write_text("99999999999 why")
     with opened(tmp_path) as store:
-        assert [] == list(store.in_quarantine())
+        assert [] == list(store._quarantine.all())
         assert SIX == stores.fill(store, stores.pool())
     assert {"README", "README.d", "10.1.0", "10.1.0.3.bak"} <= quarantined(tmp_path)
 

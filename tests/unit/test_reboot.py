@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from multinic_cni import host
 from multinic_ipam.networks import Network
 from multinic_ipam.pools import Pool
-from multinic_ipam.store import PoolExhaustedError
+from multinic_ipam.refusals import PoolExhaustedError
 from tests.unit.admin import BLOCK, BOOT, EARLIER, FOLDER, AdminNode
 from tests.unit.clocks import clock_of_the_store
 from tests.unit.stores import A, number, opened, take
@@ -120,8 +121,8 @@ def put_link(file: Path) -> None:
     file.symlink_to("/etc/hostname")
 
 
-def put_pipe(file: Path) -> None:
-    os.mkfifo(file)
+def put_socket(file: Path) -> None:
+    os.mknod(file, stat.S_IFSOCK | 0o600)
 
 
 def put_link_to_itself(file: Path) -> None:
@@ -129,7 +130,7 @@ def put_link_to_itself(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "put", [put_folder, put_link, put_pipe, put_link_to_itself], ids=lambda put: put.__name__
+    "put", [put_folder, put_link, put_socket, put_link_to_itself], ids=lambda put: put.__name__
 )
 def test_what_is_no_file_stands_in_nobodys_way(
     node: AdminNode, put: Callable[[Path], None]
@@ -138,6 +139,12 @@ def test_what_is_no_file_stands_in_nobodys_way(
     first_call(node)
     assert {"10.1.0.0"} == {each.name for each in (node.data / "pools" / FOLDER).iterdir()}
     assert BOOT == boot_marker(node)
+
+
+def test_pipe_holds_nobody_and_goes_as_an_empty_file(node: AdminNode) -> None:
+    os.mkfifo(node.data / "pools" / FOLDER / "10.1.0.0")
+    first_call(node)
+    assert [] == [*(node.data / "pools" / FOLDER).iterdir()]
 
 
 RESTING = Pool(

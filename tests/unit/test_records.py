@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from multinic_cni.attachments.records import addresses_named_elsewhere, all_records
-from tests.unit.admin import EARLIER
+from tests.unit.admin import BOOT, EARLIER
 from tests.unit.claims import claimed
+from tests.unit.verbs import first_call, work_off
 
 if TYPE_CHECKING:
     from tests.unit.admin import AdminNode
@@ -44,6 +46,23 @@ def test_every_record_is_seen_whatever_is_wrong_with_others(admin_node: AdminNod
     assert "was written by a later release" in troubles["later:net1"][0]
     assert not troubles["unreadable:net1"][1]
     assert troubles["unreadable:net1"][0].startswith("cannot read a record: Is a directory")
+
+
+@pytest.mark.parametrize("name", [b"rails/\xff:net1.json", b"\xff/b:net1.json"])
+def test_name_that_is_no_text_is_nobodys(admin_node: AdminNode, name: bytes) -> None:
+    """A damaged disk may leave it: no call must fail by it, at the first after a boot neither."""
+    admin_node.attach("a", "10.1.0.1", boot=EARLIER)
+    strange = os.path.join(os.fsencode(admin_node.data), b"attachments", name)  # noqa: PTH118
+    os.makedirs(os.path.dirname(strange), exist_ok=True)  # noqa: PTH103, PTH120
+    with open(strange, "w", encoding="ascii") as file:  # noqa: PTH123 - Path takes no bytes
+        file.write("{")
+    assert ["a:net1"] == [each.key for each in all_records(admin_node.path)]
+    admin_node.write("boot", EARLIER)
+    first_call(admin_node)
+    work_off(admin_node)
+    assert BOOT == (admin_node.data / "boot").read_text()
+    assert not admin_node.record_of("rails", "a").exists()
+    assert os.path.exists(strange)  # noqa: PTH110
 
 
 def test_no_data_directory_has_no_records(admin_node: AdminNode) -> None:

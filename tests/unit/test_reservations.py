@@ -11,8 +11,9 @@ from filelock import FileLock
 from multinic_cni.errors import BAD_CONF, IO_FAILURE, NO_ADDRESS, TRY_AGAIN, CniError
 from multinic_cni.releasing import release, release_all_of
 from multinic_cni.reservations import CrowdedError, Want, with_store
-from multinic_ipam.networks import parse_address
-from multinic_ipam.reservation import Owner
+from multinic_ipam.networks import Network, parse_address
+from multinic_ipam.pools import Pool
+from multinic_ipam.reservation import Owner, Reservation
 from tests.unit.accounts import (
     RAIL0,
     RAIL1,
@@ -28,12 +29,16 @@ from tests.unit.accounts import (
     texts,
     unrecorded,
 )
+from tests.unit.stores import number
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from multinic_cni.reservations import Addresses
     from multinic_ipam.store import Store
+
+
+BLOCK_29, FOUR = Network.parse("10.1.0.0/29"), (number("10.1.0.4"), number("10.1.0.4"))
 
 
 def preferring(want: Want, *addresses: str) -> Want:
@@ -110,9 +115,41 @@ def test_cooldown_of_the_conf_reaches_the_pool(tmp_path: Path) -> None:
     assert [["10.9.0.1"]] == reserve(tmp_path, resting.but(cooldown=0))
 
 
+@pytest.mark.parametrize("failed", [0, 1])
+def test_addresses_of_an_add_that_failed_need_no_rest(tmp_path: Path, failed: int) -> None:
+    """No pod has used them, though one of the NICs was ready: five tries must not use a pool up."""
+    alone = SMALL.but(alternatives=[[pool("10.9.0.0/31")]], cooldown=600)
+    other = RAIL1.but(cooldown=600)
+    for _ in range(5):
+        kept = recorded(account(tmp_path).reserve(lambda _store: [alone, other], unrecorded))
+        nics = [*kept.nics]
+        nics[failed] = nics[failed].but(result=None)
+        release(str(tmp_path), soon(), kept.but(nics=tuple(nics)))
+    assert set() == files(tmp_path)
+    given = [reserve(tmp_path, alone) for _ in range(2)]
+    assert [[["10.9.0.0"]], [["10.9.0.1"]]] == sorted(given)
+
+
 def test_asked_address_is_taken(tmp_path: Path) -> None:
     wants = [RAIL1, asking(RAIL0, "10.1.0.1")]
     assert [["10.1.0.2"], ["10.1.0.1", "fd00::1"]] == reserve(tmp_path, *wants)
+
+
+def test_asked_address_goes_to_the_pool_that_gives_it(tmp_path: Path) -> None:
+    """Two ranges of one subnet: the first leaves it out, and its gateway is no other's."""
+    parts = [
+        Pool(BLOCK_29, prefix_length=29, gateway=number("10.1.0.6"), excluded=[FOUR]),
+        Pool(BLOCK_29, prefix_length=29, gateway=number("10.1.0.5")),
+    ]
+    both = Want(nic="rail0", alternatives=[parts])
+    for wish in (asking(both, "10.1.0.4"), preferring(both, "10.1.0.4")):
+        ((found,),) = account(tmp_path).reserve(lambda _store: [wish], unrecorded)  # noqa: B023
+        assert ("10.1.0.4", parts[1]) == (found[0].address, found[1])
+        release(str(tmp_path), soon(), recorded([[found]]))
+    for router, other in (("10.1.0.6", 1), ("10.1.0.5", 0)):
+        wish = asking(both, router)
+        ((found,),) = account(tmp_path).reserve(lambda _store: [wish], unrecorded)  # noqa: B023
+        assert (router, parts[other]) == (found[0].address, found[1])
 
 
 @pytest.mark.parametrize("address", ["10.1.0.1", "fd00::1"])
@@ -150,10 +187,22 @@ def test_what_is_asked_for_beats_what_is_preferred(tmp_path: Path) -> None:
     assert [["10.1.0.4"]] == reserve(tmp_path, both)
 
 
-def test_overlap_is_a_bad_conf(tmp_path: Path) -> None:
+def test_overlap_is_a_bad_conf_or_a_crowd(tmp_path: Path) -> None:
+    """When the other block's pods are dead, a sweep helps."""
     reserve(tmp_path, RAIL1)
     other = Want(nic="rail1", alternatives=[[pool("10.1.0.0/24")]])
-    assert BAD_CONF == refusal(lambda: reserve(tmp_path, other)).code
+    error = refusal(lambda: reserve(tmp_path, other))
+    assert (BAD_CONF, True) == (error.code, isinstance(error, CrowdedError))
+
+
+def test_quarantine_is_no_crowd(tmp_path: Path) -> None:
+    with_store(
+        str(tmp_path),
+        soon(),
+        lambda store: store.quarantine(Reservation("10.1.0.0/29", "10.1.0.4"), 60, "why"),
+    )
+    error = refusal(lambda: reserve(tmp_path, asking(RAIL1, "10.1.0.4")))
+    assert (NO_ADDRESS, False) == (error.code, isinstance(error, CrowdedError))
 
 
 def test_locked_store_is_try_again(tmp_path: Path) -> None:

@@ -135,39 +135,6 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str]] = {
         f"{FIRST}.exclusions[0]",
         "10.1.1.9 lies outside 10.1.0.0/24",
     ),
-    "host without a block": (
-        ranges({"subnet": "10.9.0.0/24", "perNodeBlockSize": 64}, hosts={"a": 2, "b": 3}),
-        "hosts.b",
-        "3 does not fit in perNodeBlockSize 64 of 10.9.0.0/24: at most 2",
-    ),
-    "host without a network": (
-        shared({"a": 127, "b": 128}, perNodeNetworkPrefix=24),
-        "hosts.b",
-        "128 does not fit in perNodeNetworkPrefix 24 of 192.168.0.0/17: at most 127",
-    ),
-    "host without a share of the smaller family": (
-        {
-            **shared({"a": 3}, perNodeBlockSize=2),
-            "subnet": ["10.8.0.0/28", "fd00::/64"],
-        },
-        "hosts.a",
-        "3 does not fit in perNodeBlockSize 2 of 10.8.0.0/29: at most 2",
-    ),
-    "two hosts with one block": (
-        ranges({"subnet": "10.9.0.0/16", "perNodeBlockSize": 4}, hosts={"a": 2, "b": 2}),
-        "hosts.b",
-        "2 is a's too",
-    ),
-    "two hosts with one share of the NIC's own network": (
-        {"ipam": {**OWN, "perNodeBlockSize": 4}, "hosts": {"a": 2, "b": 2}},
-        "hosts.b",
-        "2 is a's too",
-    ),
-    "host beyond the NIC's own network": (
-        {"ipam": {**OWN, "hostBlock": 4}, "hosts": {"a": 16}},
-        "hosts.a",
-        "16 does not fit in hostBlock 4: at most 15",
-    ),
     "one subnet shared in two ways": (
         ranges(
             {"subnet": "10.9.0.0/16", "perNodeBlockSize": 4},
@@ -235,10 +202,6 @@ KEPT: dict[str, dict[str, Any]] = {
     "own networks": {"subnet": "", "ipam": {**OWN, "hostBlock": 4, "interfaceBlock": 2}},
     "own networks by any NIC": {"masterNets": None, "ipam": {**OWN, "perNodeBlockSize": 4}},
     "whole own networks": {"ipam": {**OWN, "hostBlock": 0}},
-    "hosts that nothing is dealt to": {
-        "ipam": {**OWN, "slice": {"offset": 1, "length": 4}},
-        "hosts": {"a": 1, "b": 1},
-    },
     "route by a gateway of the NICs' own networks": {
         "ipam": {**OWN, "hostBlock": 4, "routes": [{"dst": "10.0.0.0/8", "gw": "10.1.0.1"}]}
     },

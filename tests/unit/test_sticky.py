@@ -128,7 +128,7 @@ def test_planted_link_is_not_followed(tmp_path: Path) -> None:
 
 def test_full_disk_is_only_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """At whatever it fails."""
-    met = set()
+    met: set[str] = set()
     for nth in range(1, 30):
         folder = tmp_path / str(nth)
         with opened(folder) as store:

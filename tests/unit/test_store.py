@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from multinic_ipam.choosing import PATIENCE
+from multinic_ipam.refusals import PoolExhaustedError
 from multinic_ipam.reservation import Owner
-from multinic_ipam.store import PoolExhaustedError
 from tests.unit.descriptors import open_descriptors
 from tests.unit.stores import A, B, files, held, opened, plant, pool, take, texts
 

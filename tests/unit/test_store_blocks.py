@@ -4,12 +4,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_ipam.store import StoreError
+from multinic_ipam.refusals import StoreError
 from tests.unit.descriptors import open_descriptors
 from tests.unit.stores import A, B, held, opened, plant, pool, take
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from multinic_ipam.pools import Pool
+    from multinic_ipam.store import Store
 
 
 def test_walk_of_all_reservations(tmp_path: Path) -> None:
@@ -47,14 +50,6 @@ def test_walk_of_more_blocks_than_there_may_be_descriptors(tmp_path: Path) -> No
         assert [] == list(store.reservations())
     assert 60 < most < 80
     assert before == len(open_descriptors())
-
-
-def test_used_counts_the_pools_own_addresses(tmp_path: Path) -> None:
-    low, high = pool(end="10.1.0.3"), pool(start="10.1.0.4")
-    with opened(tmp_path) as store:
-        assert 0 == store.used(low)
-        take(store, A, low, low, high)
-        assert (2, 1, 3) == (store.used(low), store.used(high), store.used(pool()))
 
 
 @pytest.mark.parametrize("other", ["10.1.0.0/24", "10.1.0.0/30", "10.0.0.0/8", "0.0.0.0/0"])
@@ -96,6 +91,29 @@ def test_overlap_met_while_restoring_leaves_nothing(tmp_path: Path) -> None:
             store.restore(reservations, A)
         assert [] == list(store.reservations())
     assert not (tmp_path / "pools" / ".reservation").exists()
+
+
+def test_what_could_not_be_reserved_whole_needs_no_rest(tmp_path: Path) -> None:
+    """A foreign program has one of the addresses, again and again."""
+    small, other = pool(end="10.1.0.2"), pool("10.2.0.0/24")
+    with opened(tmp_path) as store:
+        for _ in range(3):
+            chosen = [store.choose(small, (), 600), store.choose(other, (), 600)]
+            file = tmp_path / "pools/10.2.0.0-24" / chosen[1].address
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(B.content)
+            with pytest.raises(FileExistsError):
+                store.reserve(chosen, [small, other], A)
+        assert {"10.1.0.1", "10.1.0.2"} == {
+            each for _ in range(2) for each in take_resting(store, small)
+        }
+
+
+def take_resting(store: Store, of: Pool) -> list[str]:
+    """Take the next address that has rested ten minutes."""
+    chosen = store.choose(of, (), 600)
+    store.reserve([chosen], [of], A)
+    return [chosen.address]
 
 
 def test_blocks_side_by_side_and_of_other_families_do_not_overlap(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from multinic_cni.attachments.claim import Claim, claim, claim_idle
 from multinic_cni.errors import BAD_CONF, NO_ADDRESS, CniError
-from multinic_cni.reservations import CrowdedError
+from multinic_cni.reservations import ExhaustedError
 from multinic_cni.upkeep import sweeping
 from multinic_cni.upkeep.liveness import Living
 from multinic_cni.upkeep.sweeping import after_sweep
@@ -166,8 +166,8 @@ class Crowd:
         return "done"
 
 
-def crowded() -> CrowdedError:
-    return CrowdedError(NO_ADDRESS, "it is full", "remove pods")
+def crowded() -> ExhaustedError:
+    return ExhaustedError(NO_ADDRESS, "it is full", "remove pods")
 
 
 def test_crowd_is_swept_once(admin_node: AdminNode) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 EXECUTABLE = Path(__file__).resolve().parents[3] / "dist/bundle/multinic-cni"
 DELEGATES = "/usr/lib/cni"
-PERMANENT = ("lock", "last_reserved_ip.")  # files of the store itself
+# What outlives attachments in a data directory: the store's own files, and what is remembered.
+PERMANENT = {"lock", "boot", "turns", "shares", "quarantine"}
 NICS = [f"eth{index}" for index in range(8)]
 
 Document = dict[str, Any]
@@ -98,13 +99,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Pod:
-    """A network namespace that plays a pod."""
+    """A network namespace that plays a pod, or another node."""
 
     name: str
 
     @property
     def netns(self) -> str:
         return f"/run/netns/{self.name}"
+
+    def ip(self, command: str) -> None:
+        execute("ip", "-n", self.name, *command.split())
 
     def links(self) -> dict[str, Document]:
         shown = shown_links("ip", "-n", self.name)
@@ -162,5 +166,10 @@ class Network:
 
     def state(self) -> set[str]:
         """Return the files below dataDir that an attachment has: its record and its addresses."""
-        files = (path for path in Path(self.conf["dataDir"]).rglob("*") if path.is_file())
-        return {str(path) for path in files if not path.name.startswith(PERMANENT)}
+        root = Path(self.conf["dataDir"])
+        files = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+        return {
+            str(path)
+            for path in files
+            if path.parts[0] not in PERMANENT and not path.name.startswith("last_reserved_ip.")
+        }
