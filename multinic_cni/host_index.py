@@ -75,7 +75,7 @@ class ThisNode:
                     f" from {index.source}, is {name}'s in hosts: both would give out the same"
                     " addresses"
                 )
-                raise CniError(BAD_CONF, message, self._how_to_set_one())
+                raise CniError(BAD_CONF, message, f"correct hosts, or hostIndex in {PATH}")
         return index
 
     def _index(self, derivation: Derivation) -> HostIndex | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from multinic_cni.invocation import Invocation
     from multinic_ipam.store import Store
 
-BACKLOG_SECONDS = 10.0
+BACKLOG_SECONDS = 3.0
 
 
 def clear_leftover(claim: Claim, call: Invocation, conf: NetConf, deadline: float) -> bool:
@@ -82,15 +82,16 @@ def clear_stale(
     deadline: float,
     *,
     unless: Callable[[Record], bool] = lambda _record: False,
-) -> list[CniError]:
+) -> list[CniError] | None:
     """Undo an attachment of which no DEL is to come, unless a call is at work on it.
 
-    Returns the errors after which it stays recorded. Raises CniError, OSError.
+    Returns the errors after which it stays recorded, None if a call has it. Raises CniError,
+    OSError.
     """
     held = claim_idle(data_dir, network, key)
     if held is None:
         log.info("attachment is busy, left alone", attachment=key)
-        return []
+        return None
     try:
         try:
             record = held.read()
@@ -147,6 +148,6 @@ def _is_cleared(
     except (CniError, OSError) as failure:
         log.error(f"stale attachment {key}: {failure}")
         return False
-    for error in errors:
+    for error in errors or ():
         log.error(f"stale attachment {key}: {error.message}")
-    return not errors
+    return errors == []

@@ -103,7 +103,7 @@ ping_over() {
 prove_nothing_left() {
   local left
   left=$(ip -n "$POD1" -br link show type macvlan; ip -n "$POD2" -br link show type macvlan)
-  left+=$(find "$STATE/data" -type f ! -name lock ! -name 'last_reserved_ip.*')
+  left+=$(find "$STATE/data/attachments" "$STATE/data/pools" -type f ! -name 'last_reserved_ip.*')
   [[ -z $left ]] || { echo "left behind: $left" >&2; exit 1; }
   title "Nothing is left: no interface, no address, no record"
 }

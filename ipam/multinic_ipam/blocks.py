@@ -56,7 +56,7 @@ class Blocks:
                 if any(True for _ in addresses_in(folder)):
                     message = (
                         f"pool {block} overlaps pool {other}, which has addresses in use: give the"
-                        " networks disjoint blocks, or the same"
+                        " networks disjoint blocks, or the same (`multinic-cni ipam list`)"
                     )
                     raise BlockInUseError(message)
 

@@ -6,8 +6,6 @@ from multinic_ipam.networks import is_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from multinic_ipam.folders import Folder
 
 
@@ -25,13 +23,13 @@ class Notes:
             self._folder.close()
 
     def read(self, address: str) -> str | None:
-        """Return the note of an address, None where there is none that can be read."""
+        """Return the note of an address, None where there is none; raises OSError."""
         folder = self._existing()
         if folder is None:
             return None
         try:
             return folder.read(address).decode("utf-8", "replace")
-        except OSError:
+        except FileNotFoundError:
             return None
 
     def write(self, address: str, text: str) -> None:
@@ -45,12 +43,13 @@ class Notes:
         if folder is not None:
             folder.remove(address)
 
-    def all(self) -> Iterator[tuple[str, str]]:
-        folder = self._existing()
-        for name in folder.names() if folder else ():
-            text = self.read(name) if is_address(name) else None
-            if text is not None:
-                yield name, text
+    def addresses(self) -> list[str]:
+        """Return the addresses that have a note; none where the folder cannot be read."""
+        try:
+            folder = self._existing()
+            return [name for name in folder.names() if is_address(name)] if folder else []
+        except OSError:
+            return []
 
     def _existing(self) -> Folder | None:
         if not self._looked:

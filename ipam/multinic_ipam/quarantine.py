@@ -28,32 +28,34 @@ class Quarantine:
 
     def why(self, address: str) -> str:
         """Return why an address is in quarantine; empty if it is not, or no longer."""
-        note = self._notes.read(address)
-        if note is None:
-            return ""
-        until, why = _read(note)
-        if until > time.time():
-            return why
         try:
-            self._notes.remove(address)
+            note = self._notes.read(address)
+            until, why = _read(note or "")
+            if until > time.time():
+                return why
+            if note is not None:
+                self._notes.remove(address)
         except OSError:
-            return ""  # what is no file says nothing
+            return ""  # what cannot be read forbids nothing
         return ""
 
     def end(self, address: str) -> None:
         self._notes.remove(address)
 
     def notes(self) -> Iterator[tuple[str, int, str]]:
-        """Walk all notes, those that have expired too: address, until, why."""
-        for address, note in self._notes.all():
-            yield (address, *_read(note))
+        """Walk all notes that can be read, those that have expired too: address, until, why."""
+        for address in self._notes.addresses():
+            try:
+                note = self._notes.read(address)
+            except OSError:
+                continue
+            if note is not None:
+                yield (address, *_read(note))
 
     def all(self) -> Iterator[tuple[str, str]]:
         """Walk the addresses in quarantine, each with the reason."""
-        for address, _ in self._notes.all():
-            why = self.why(address)
-            if why:
-                yield address, why
+        now = time.time()
+        return ((address, why) for address, until, why in self.notes() if until > now)
 
 
 def _read(note: str) -> tuple[int, str]:

@@ -13,7 +13,7 @@ Files are found by their names alone, so that a call costs the same at any numbe
 from __future__ import annotations
 
 import os
-from errno import EISDIR, ELOOP, ENXIO
+from errno import EISDIR, ELOOP, ENOENT, ENOTDIR, ENXIO
 
 from multinic_ipam.blocks import Blocks, addresses_in
 from multinic_ipam.choosing import Choosing, cursor_name
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LOCK = "lock"
 POOLS = "pools"
 PREPARED = ".reservation"
-NO_FILE = frozenset({EISDIR, ELOOP, ENXIO})
+NO_FILE = frozenset({EISDIR, ELOOP, ENOTDIR, ENXIO})
 
 
 class Store:
@@ -136,6 +136,8 @@ class Store:
         }
         for (_, name), (pool, address) in cursors.items():
             self._blocks.made(pool.block).write(name, address.encode())
+        for reservation in reservations:
+            self._forget_import(reservation.address)  # of an import that came to nothing
         self.restore(reservations, owner)
 
     def restore(self, reservations: Sequence[Reservation], owner: Owner) -> None:
@@ -254,7 +256,9 @@ class Store:
         folder = self._blocks.existing(Network.parse(reservation.block))
         try:
             return folder is not None and folder.read(reservation.address) == owner.content
-        except FileNotFoundError:
+        except OSError as error:
+            if error.errno != ENOENT and error.errno not in NO_FILE:
+                raise
             return False
 
     def _refuse_overlap(self, block: Network) -> None:

@@ -70,6 +70,10 @@ def collect(data_dir: str, path: tuple[str, ...]) -> Collection:
     reclaim_after_boot(data_dir, _soon())
     waiting = with_store(data_dir, _soon(), lambda store: backlog.take(store.root, ALL))
     cleared = [_clear(data_dir, each, path) for each in [*_gone(before), *_torn(before, waiting)]]
+    failed = [(e.attachment.network, e.attachment.key) for e in cleared if e and e.error]
+    again = [each for each in waiting if each in failed]
+    if again:
+        with_store(data_dir, _soon(), lambda store: backlog.put_back(store.root, again))
     _remove_locks(data_dir)
     return Collection(
         attachments=[each for each in cleared if each is not None],

@@ -6,11 +6,10 @@ import os
 import time
 
 from multinic_cni.attachments.claim import key_of
-from multinic_cni.attachments.record import DamagedRecordError
-from multinic_cni.attachments.records import keys, networks, peek
-from multinic_cni.errors import BAD_CONF, CniError, io_failure
+from multinic_cni.attachments.records import all_records
+from multinic_cni.errors import BAD_CONF, CniError
 from multinic_cni.reservations import with_store
-from multinic_cni.upkeep.imports import is_held_at_source
+from multinic_cni.upkeep.imports import is_held_at_source, source_of
 from multinic_cni.upkeep.liveness import Living
 from multinic_cni.values import Value
 from multinic_ipam.reservation import Owner
@@ -185,33 +184,19 @@ def take_stock(store: Store, data_dir: str, only: Container[str] | None = None) 
 
 def _attachments(data_dir: str) -> Iterator[Attachment]:
     living = Living()
-    for network in networks(data_dir):
-        for key in keys(data_dir, network):
-            try:
-                record = peek(data_dir, network, key)
-            except DamagedRecordError as error:
-                yield Attachment(network=network, key=key, trouble=str(error), damaged=True)
-                continue
-            except CniError as error:
-                yield Attachment(network=network, key=key, trouble=error.message)
-                continue
-            except OSError as error:
-                trouble = io_failure("read a record", error).message
-                yield Attachment(network=network, key=key, trouble=trouble)
-                continue
-            if record is not None:
-                yield _read(network, key, record, living)
+    for seen in all_records(data_dir):
+        network, key = seen.network, seen.key
+        if seen.record is not None:
+            yield _read(network, key, seen.record, living)
+        else:
+            yield Attachment(network=network, key=key, trouble=seen.trouble, damaged=seen.damaged)
 
 
 def _read(network: str, key: str, record: Record, living: Living) -> Attachment:
     if (record.network, key_of(record.container_id, record.ifname)) != (network, key):
         trouble = f"record {key} of network {network} is a copy of another attachment's"
         return Attachment(network=network, key=key, trouble=trouble, damaged=True)
-    try:
-        lives = living.has(record)
-    except OSError:
-        lives = True  # the kernel does not tell
-    return Attachment(network=network, key=key, record=record, lives=lives)
+    return Attachment(network=network, key=key, record=record, lives=living.has(record))
 
 
 def _addresses(attachment: Attachment) -> set[str]:
@@ -237,7 +222,7 @@ class _Judge:
         if owner is not None:
             own = [each for each in naming if each.owner.content == owner.content]
             attachment = next((each for each in own if each.has(reservation)), None)
-        source = None if attachment else self._imported.read(reservation.address)
+        source = None if attachment else source_of(self._imported, reservation.address)
         state = self._state(file, attachment, source)
         return Holding(
             reservation=reservation,
@@ -269,7 +254,9 @@ class _Judge:
             if each.lives:
                 return f"pod {each.pod} ({each.owner.ifname}, network {each.network}) lives"
         if state == IMPORTED:
-            return f"host-local's file in {source} still says whose it is"
+            if source and os.path.isdir(source):
+                return f"host-local's file in {source} still says whose it is"
+            return f"nobody can know whether its pod lives: {source} cannot be read"
         unreadable = self._unreadable_of(owner)
         return f"nobody can know whether its pod lives: {unreadable.trouble}" if unreadable else ""
 

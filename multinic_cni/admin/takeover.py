@@ -14,6 +14,7 @@ from itertools import islice
 from multinic_cni.admin.stock import LOCK_SECONDS
 from multinic_cni.errors import BAD_CONF, TRY_AGAIN, CniError
 from multinic_cni.reservations import with_store
+from multinic_cni.upkeep.imports import source_of
 from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_cni.values import Value
 from multinic_ipam.choosing import CURSOR
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from multinic_ipam.networks import Network
+    from multinic_ipam.reservation import Owner
     from multinic_ipam.store import Store
 
     Walk = Callable[[list[str]], Iterable[str]]
@@ -159,14 +161,23 @@ class _Mover:
             whose = f"{holder.container_id} {holder.ifname}" if holder else "somebody unknown"
             return f"belongs to {whose} here, to {owner.container_id} {owner.ifname} there"
         if store and not self._dry_run:
-            # The note first: a reservation without one is an orphan, which a sweep frees.
-            if store.imported.read(name) != self._source.path:
-                store.imported.write(name, self._source.path)
-            if not is_here:
-                store.restore([reservation], owner)
+            self._note_and_reserve(store, reservation, owner, is_here=is_here)
         self.taken.present += is_here
         self.taken.imported += [] if is_here else [name]
         return ""
+
+    def _note_and_reserve(
+        self, store: Store, reservation: Reservation, owner: Owner, *, is_here: bool
+    ) -> None:
+        # The note first: a reservation without one is an orphan, which `gc` frees.
+        if source_of(store.imported, reservation.address) != self._source.path:
+            store.imported.write(reservation.address, self._source.path)
+        try:
+            if not is_here:
+                store.restore([reservation], owner)
+        except BaseException:
+            store.imported.remove(reservation.address)
+            raise
 
     def _last_reserved(self) -> str:
         """Return the newest of host-local's cursors in the subnet; empty where there is none."""

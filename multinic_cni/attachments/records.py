@@ -29,19 +29,24 @@ class Seen(Value):
 def all_records(data_dir: str) -> Iterator[Seen]:
     """Walk every record of the node; slow."""
     for network in networks(data_dir):
-        for key in keys(data_dir, network):
-            try:
-                record = peek(data_dir, network, key)
-            except DamagedRecordError as error:
-                yield Seen(network=network, key=key, trouble=str(error), damaged=True)
-            except CniError as error:
-                yield Seen(network=network, key=key, trouble=error.message)
-            except OSError as error:
-                trouble = io_failure("read a record", error).message
-                yield Seen(network=network, key=key, trouble=trouble)
-            else:
-                if record is not None:
-                    yield Seen(network=network, key=key, record=record)
+        yield from records_of(data_dir, network)
+
+
+def records_of(data_dir: str, network: str) -> Iterator[Seen]:
+    """Walk every record of a network; slow."""
+    for key in keys(data_dir, network):
+        try:
+            record = peek(data_dir, network, key)
+        except DamagedRecordError as error:
+            yield Seen(network=network, key=key, trouble=str(error), damaged=True)
+        except CniError as error:
+            yield Seen(network=network, key=key, trouble=error.message)
+        except OSError as error:
+            trouble = io_failure("read a record", error).message
+            yield Seen(network=network, key=key, trouble=trouble)
+        else:
+            if record is not None:
+                yield Seen(network=network, key=key, record=record)
 
 
 def addresses_named_elsewhere(data_dir: str, network: str, key: str) -> set[str]:

@@ -48,7 +48,8 @@ def explain(
 ) -> None:
     """Show what this node would do for a pod by a net conf: NICs, pools, host index, and why.
 
-    Nothing is reserved or changed. Exit 1 if an ADD would fail for one of these reasons.
+    Nothing is reserved or changed. Exit 1 if the conf, the NICs or the numbers do not fit; whether
+    addresses are free is not looked at.
 
     Example: multinic-cni explain /etc/cni/net.d/20-rails.conf
     """

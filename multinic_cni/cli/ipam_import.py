@@ -24,7 +24,9 @@ def import_folder(
     subnet: Annotated[
         str,
         typer.Option(
-            metavar="CIDR", help="The block of our pools that the addresses go to.", parser=network
+            metavar="CIDR",
+            help="The block that the addresses go to: of a POOL that `explain` shows.",
+            parser=network,
         ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
@@ -37,7 +39,7 @@ def import_folder(
     host-local. Once that has removed its file, ours is stale, and `multinic-cni gc` frees it. May
     be repeated. Exit 1 if an address could not be taken over.
 
-    Example: multinic-cni ipam import /var/lib/cni/networks/rails --subnet 192.168.0.0/18
+    Example: multinic-cni ipam import /var/lib/cni/networks/rails --subnet 192.168.1.0/24
     """
     with failing_on_one_line("import the folder"):
         taken = take_over(
@@ -57,7 +59,8 @@ def import_folder(
         )
     else:
         _print(taken, subnet, dry_run=dry_run)
-    if taken.refused:
+    nothing_fits = taken.outside and not taken.imported and not taken.present
+    if taken.refused or nothing_fits:
         raise typer.Exit(1)
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from multinic_cni.conf.models import NetConf
 from multinic_cni.conf.netconf import check_version, problems_in, unknown_keys
 from multinic_cni.conf.problems import Problem, nearest
 from multinic_cni.conf.rules import OWN_TYPES
+from multinic_cni.conf.share_words import ways_in
 from multinic_cni.conf.table import NET_CONF
 from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode
@@ -74,9 +75,7 @@ def warnings_of_file(file: Path) -> list[str]:
     for path, conf in confs:
         if not isinstance(conf, dict):
             continue
-        ipam = conf.get("ipam")
-        if conf.get("subnet") and isinstance(ipam, dict) and ipam.get("type") != OWN_IPAM:
-            found.append(f"subnet: is not used, since ipam.type is not {OWN_IPAM}")
+        found += _of_addresses(conf)
         for key in unknown_keys(conf):
             near = nearest(key, NET_CONF[1])
             hint = f"; did you mean {near!r}?" if near else ""
@@ -84,6 +83,21 @@ def warnings_of_file(file: Path) -> list[str]:
         if conf.get("type") not in OWN_TYPES:
             found.append(f"type: {conf.get('type')!r} is none of {', '.join(OWN_TYPES)}")
     return found
+
+
+def _of_addresses(conf: dict[str, Any]) -> Iterator[str]:
+    ipam = conf.get("ipam")
+    if not conf.get("subnet") or not isinstance(ipam, dict):
+        return
+    if ipam.get("type") != OWN_IPAM:
+        near = nearest(str(ipam.get("type")), [OWN_IPAM])
+        hint = f": did you mean {near!r}?" if near else ""
+        yield f"subnet: is not used, since ipam.type is not {OWN_IPAM}{hint}"
+    elif not ways_in(ipam):
+        yield (
+            "subnet: nothing says how nodes share it (hostBlock, perNodeBlockSize,"
+            " perNodeNetworkPrefix): every node gives the same addresses"
+        )
 
 
 def confs_in(file: Path) -> Iterator[tuple[str, object]]:

@@ -7,6 +7,20 @@ from __future__ import annotations
 
 from multinic_ipam.folders import Folder
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from multinic_ipam.notes import Notes
+
+UNKNOWN = "a folder that its note does not tell"
+
+
+def source_of(imported: Notes, address: str) -> str | None:
+    """Return the folder that an address was taken over from, None if it was not."""
+    try:
+        return imported.read(address)
+    except OSError:
+        return UNKNOWN
+
 
 def is_held_at_source(folder: str, address: str) -> bool:
     """Tell whether host-local still has the address, for this pod or another one of its own.
@@ -14,8 +28,7 @@ def is_held_at_source(folder: str, address: str) -> bool:
     Where the whole folder has gone nobody can know: the pods may live, until the next boot.
     """
     try:
-        source = Folder.existing(folder)
-    except OSError:
+        with Folder.existing(folder) as source:
+            return source.exists(address)
+    except (OSError, ValueError):
         return True
-    with source:
-        return source.exists(address)

@@ -8,9 +8,10 @@ ours would get the same addresses.
 
 from __future__ import annotations
 
-from multinic_cni.attachments.records import all_records
+from multinic_cni.attachments.records import records_of
 from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode, encode
+from multinic_cni.log import log
 from multinic_cni.upkeep.liveness import Living
 from multinic_ipam.networks import parse_address
 from multinic_ipam.refusals import StoreError
@@ -45,9 +46,13 @@ def refuse_moved_shares(
 
 
 def remember_shares(root: Folder, network: str, shares: dict[str, list[str]]) -> None:
-    if shares:
-        with root.child(SHARES, create=True) as folder:
-            folder.write(network, encode(shares).encode())
+    """Write them down; where that cannot be, the next ADD looks at the records again."""
+    try:
+        if shares:
+            with root.child(SHARES, create=True) as folder:
+                folder.write(network, encode(shares).encode())
+    except OSError as error:
+        log.warning("shares not noted", reason=error.strerror)
 
 
 def _refuse_under_living_pods(
@@ -55,8 +60,8 @@ def _refuse_under_living_pods(
 ) -> None:
     living = Living()
     wants = {want.nic: want for want in moved}
-    for seen in all_records(data_dir):
-        record = seen.record if seen.network == network else None
+    for seen in records_of(data_dir, network):
+        record = seen.record
         for nic in record.nics if record else ():
             want = wants.get(nic.nic)
             if want is None or record is None:

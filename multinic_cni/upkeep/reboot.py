@@ -47,8 +47,12 @@ def _reclaim(store: Store, data_dir: str, boot: str) -> None:
         if key in stale_keys or (earlier is not None and key not in current):
             # They rest since the boot, at least: nobody was there any more.
             freed += not store.release([reservation], owner or NOBODY, _word_of_boot())
-    backlog.append(store.root, stale)
-    store.root.write(MARKER, boot.encode())
+    try:
+        backlog.append(store.root, stale)
+        store.root.write(MARKER, boot.encode())
+    except OSError as error:
+        # A full disk, or what is no file in their place: the next call tries again.
+        log.warning("the boot is not noted", reason=error.strerror)
     if freed or stale:
         log.info("addresses of earlier boots freed", addresses=freed, attachments=len(stale))
 
@@ -81,12 +85,14 @@ def _sorted_by_boot(
 
 
 def _read(path: str) -> str | None:
-    """Return the boot that a marker names, None where there is no marker."""
+    """Return the boot that a marker names, None where there is no marker that can be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError:
         return None
     try:
         return os.read(descriptor, 64).decode("ascii", "replace").strip()
+    except OSError:
+        return None
     finally:
         os.close(descriptor)

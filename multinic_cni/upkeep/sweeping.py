@@ -13,7 +13,7 @@ from multinic_cni.log import log
 from multinic_cni.releasing import release_own
 from multinic_cni.reservations import CrowdedError, ExhaustedError, with_store
 from multinic_cni.upkeep import backlog
-from multinic_cni.upkeep.imports import is_held_at_source
+from multinic_cni.upkeep.imports import is_held_at_source, source_of
 from multinic_cni.upkeep.liveness import Living
 from multinic_cni.values import Value
 from multinic_ipam.reservation import Owner
@@ -51,7 +51,7 @@ def sweep(data_dir: str, deadline: float) -> Swept:
             count = _free(data_dir, seen.network, seen.key, living, deadline)
             kept += len(seen.record.reservations) if count is None else 0
             freed += count or 0
-    freed += with_store(data_dir, deadline, _free_imported)
+    freed += with_store(data_dir, deadline, lambda store: _free_imported(store, data_dir))
     if freed or kept:
         log.warning("stale addresses swept", freed=freed, kept=kept)
     return Swept(freed=freed, kept=kept)
@@ -69,13 +69,22 @@ def after_sweep(data_dir: str, deadline: float, work: Callable[[], T]) -> T:
     try:
         return work()
     except ExhaustedError as error:
-        stale = f"{swept.kept} of them stale but busy" if swept.kept else "none of them stale"
-        raise CniError(error.code, f"{error.message}; {stale}", error.details) from None
+        raise CniError(error.code, f"{error.message}; {_told(swept)}", error.details) from None
+
+
+def _told(swept: Swept) -> str:
+    told = [f"{swept.freed} stale freed"] if swept.freed else []
+    told += [f"{swept.kept} of them stale but busy"] if swept.kept else []
+    return ", ".join(told) or "none of them stale"
 
 
 def _free(data_dir: str, network: str, key: str, living: Living, deadline: float) -> int | None:
-    """Free a stale attachment's addresses; return how many it had, None if it is busy."""
-    held = claim_idle(data_dir, network, key)
+    """Free a stale attachment's addresses; return how many it had, None if they must stay."""
+    try:
+        held = claim_idle(data_dir, network, key)
+    except OSError as error:
+        log.warning("stale attachment cannot be locked", attachment=key, reason=error.strerror)
+        return None
     if held is None:
         return None
     try:
@@ -91,9 +100,9 @@ def _free(data_dir: str, network: str, key: str, living: Living, deadline: float
             return release_own(store, data_dir, record)
 
         return with_store(data_dir, deadline, release)
-    except DamagedRecordError as error:
-        log.warning(str(error))
-        return 0
+    except (DamagedRecordError, OSError) as error:
+        log.warning(f"stale attachment {key}: {error}")
+        return None
     finally:
         held.close()
 
@@ -106,14 +115,14 @@ def _remember(store: Store, network: str, key: str) -> None:
         log.warning("backlog not written", reason=error.strerror)
 
 
-def _free_imported(store: Store) -> int:
+def _free_imported(store: Store, data_dir: str) -> int:
     """Free addresses that were taken over from host-local and that it has freed since."""
-    sources = dict(store.imported.all())
+    suspects = frozenset(store.imported.addresses())
+    orphans = Orphans(data_dir, store)
     freed = 0
-    for reservation in store.addresses() if sources else ():
-        source = sources.get(reservation.address)
-        owner = store.owner_of(reservation) if source else None
-        if source and owner and not is_held_at_source(source, reservation.address):
+    for reservation in store.addresses() if suspects else ():
+        owner = store.owner_of(reservation) if reservation.address in suspects else None
+        if owner and orphans.have(reservation, owner):
             freed += not store.release([reservation], owner)
     return freed
 
@@ -135,7 +144,7 @@ class Orphans:
         recorded = any(has_record(self._data_dir, network, key) for network in self._networks)
         if recorded or reservation.address in self._named_addresses():
             return False
-        source = self._store.imported.read(reservation.address)
+        source = source_of(self._store.imported, reservation.address)
         return source is None or not is_held_at_source(source, reservation.address)
 
     def _named_addresses(self) -> set[str]:

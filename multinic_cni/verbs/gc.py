@@ -64,7 +64,7 @@ def _clear_stale(call: Invocation, conf: NetConf, valid: Valid, deadline: float)
         if (container_id, ifname) in valid:
             continue
         try:
-            errors += clear_stale(conf.data_dir, conf.name, key, call.path, deadline)
+            errors += clear_stale(conf.data_dir, conf.name, key, call.path, deadline) or ()
         except CniError as error:
             errors.append(error)
         except OSError as error:

@@ -49,8 +49,9 @@ def rails_of(host: int, first: str = "eth0") -> dict[str, list[str]]:
 
 def kept(folder: Path) -> set[str]:
     """Return the files of dataDir that an attachment has: its record and its addresses."""
-    files = (path for path in (folder / "state").rglob("*") if path.is_file())
-    return {str(path) for path in files if not path.name.startswith(("lock", "last_reserved_ip."))}
+    state = folder / "state"
+    files = [*state.glob("attachments/*/*"), *state.glob("pools/*/*")]
+    return {str(path) for path in files if not path.name.startswith("last_reserved_ip.")}
 
 
 def test_life_of_a_container(podman: Podman, node: Namespaces) -> None:

@@ -33,6 +33,7 @@ ADDRESSES: dict[str, dict[str, list[str]]] = {
     "macvlan-node-networks.conf": {"net1": ["172.22.1.2/24"], "net1-1": ["172.23.1.2/24"]},
     # By this conf the node is host 1 of eight.
     "macvlan-own-network.conf": {"net1": ["10.1.0.33/24"], "net1-1": ["10.2.0.33/24"]},
+    "macvlan-probe.conf": {"net1": ["10.1.0.200/24"], "net1-1": ["10.2.0.200/24"]},
     "macvlan-ranges.conf": {"net1": ["10.1.0.100/24"], "net1-1": ["10.2.0.100/24"]},
     "macvlan-slice.conf": {"net1": ["10.1.0.128/24"], "net1-1": ["10.2.0.128/24"]},
     "macvlan-subnet.conf": {

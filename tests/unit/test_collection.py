@@ -208,7 +208,7 @@ def test_pod_that_was_attached_anew_meanwhile(
 ) -> None:
     """A runtime that keeps container names: podman."""
 
-    def attach_first(*words: str, unless: Callable[[Record], bool]) -> list[CniError]:
+    def attach_first(*words: str, unless: Callable[[Record], bool]) -> list[CniError] | None:
         node.living.add("b")
         data_dir, network, key, *_ = words
         return clear_stale(data_dir, network, key, (), time.monotonic() + 5, unless=unless)

@@ -191,7 +191,9 @@ def test_other_errors_need_no_sweep(admin_node: AdminNode) -> None:
     assert (1, {"10.1.0.2": "b net1"}) == (crowd.times, admin_node.files())
 
 
-@pytest.mark.parametrize(("busy", "told"), [(True, "1 of them stale but busy"), (False, "none")])
+@pytest.mark.parametrize(
+    ("busy", "told"), [(True, "1 of them stale but busy"), (False, "1 stale freed")]
+)
 def test_crowd_that_stays_is_told_after_one_sweep(
     admin_node: AdminNode, *, busy: bool, told: str
 ) -> None:
