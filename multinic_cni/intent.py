@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from multinic_cni import host
 from multinic_cni.addressing import ipam_block, uses_store
-from multinic_cni.assignment import assign
 from multinic_cni.attachments.record import NicRecord, Record
 from multinic_cni.cancellation import cancelled
 from multinic_cni.delegates import can_be_probed, chain_confs
 from multinic_cni.errors import NO_ADDRESS, TRY_AGAIN, CniError
 from multinic_cni.log import log
 from multinic_cni.preparation import wanted_pools
-from multinic_cni.reservations import Account, Want
+from multinic_cni.reservations import Account, CrowdedError, Want
 from multinic_cni.upkeep import sticky
 from multinic_cni.upkeep.moved_shares import refuse_moved_shares, remember_shares
-from multinic_cni.upkeep.sweeping import after_sweep
 from multinic_ipam.networks import parse_address
 from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.invocation import Invocation
@@ -53,8 +51,7 @@ class Intent:
         """
         if uses_store(self._plan.conf):
             wants = self._wants()
-            conf, deadline = self._plan.conf, self._plan.deadline
-            addresses = after_sweep(conf.data_dir, deadline, lambda: self._reserve(wants))
+            addresses = self._swept_if_crowded(lambda: self._reserve(wants))
             self._probe(wants, addresses)
         else:
             self._write([[] for _ in self._plan.choices])
@@ -63,7 +60,11 @@ class Intent:
     def _wants(self) -> list[Want]:
         plan, ipam = self._plan, self._plan.conf.ipam
         nics = wanted_pools(plan.conf, plan.choices, plan.nics)
-        asked = assign(plan.requests, nics)
+        asked: list[dict[int, int]] = [{} for _ in nics]
+        if plan.requests.addresses:
+            from multinic_cni.assignment import assign  # noqa: PLC0415 - only where it is asked for
+
+            asked = assign(plan.requests, nics)
         return [
             Want(nic=nic, alternatives=pools, asked=own, cooldown=ipam.get("cooldown") or 0)
             for (nic, pools), own in zip(nics, asked, strict=True)
@@ -130,7 +131,15 @@ class Intent:
         def replace() -> Addresses:
             return self._account.replace(wants, addresses, hits, self._commit)
 
-        return after_sweep(self._plan.conf.data_dir, self._plan.deadline, replace)
+        return self._swept_if_crowded(replace)
+
+    def _swept_if_crowded(self, work: Callable[[], Addresses]) -> Addresses:
+        try:
+            return work()
+        except CrowdedError:
+            from multinic_cni.upkeep.sweeping import after_sweep  # noqa: PLC0415 - only then
+
+            return after_sweep(self._plan.conf.data_dir, self._plan.deadline, work)
 
     def _targets(self, addresses: Addresses, probed: set[str]) -> list[Target]:
         from multinic_cni.probing import Target  # noqa: PLC0415 - see above

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from multinic_cni.conf import formats
 from multinic_cni.conf.problems import Problem, join
-from multinic_cni.conf.range_rules import ranges
 from multinic_cni.conf.share_rules import (
     allocated,
     exclusions,
@@ -86,6 +85,8 @@ def _networks(document: Document, ipam: Document) -> Iterator[Problem]:
     elif document.get("subnet"):
         yield from _subnets(document, ipam, allocations)
     elif ipam.get("ranges"):
+        from multinic_cni.conf.range_rules import ranges  # noqa: PLC0415 - for confs that have some
+
         nets = document.get("masterNets") or []
         yield from ranges(ipam, nets, masters_of(document), allocations, hosts)
     elif "hostBlock" not in ipam and not ways_in(ipam):

@@ -13,7 +13,7 @@ from multinic_cni.attachments.claim import key_of
 from multinic_cni.attachments.records import all_records
 from multinic_cni.log import log
 from multinic_cni.reservations import with_store
-from multinic_cni.upkeep import backlog, sticky
+from multinic_cni.upkeep import backlog
 from multinic_ipam.reservation import NOBODY
 from multinic_ipam.turns import SECOND, now
 
@@ -69,6 +69,8 @@ def _sorted_by_boot(
     A record that cannot be read was torn by the power cut, unless it may be of this boot. One of a
     later release counts as this boot's: that release knows what to do with it.
     """
+    from multinic_cni.upkeep import sticky  # noqa: PLC0415 - once a boot
+
     stale: list[tuple[str, str]] = []
     current: set[str] = set()
     for seen in all_records(data_dir):
