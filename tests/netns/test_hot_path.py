@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import statistics
 import subprocess
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.netns.confs import SHARED_SUBNET
+from tests.netns.measuring import STOPWATCH, make_instant_delegate
 from tests.pytest_netns import DELEGATES, EXECUTABLE, execute
 
 if TYPE_CHECKING:
@@ -79,47 +79,11 @@ def test_allow_list_sees_what_the_command_line_loads(tmp_path: Path) -> None:
     assert f"{BUNDLE}/library.zip" in trace.read_text()
 
 
-# Executed inside the node, so that nothing that leads there is measured: rounds of jobs, each with
-# its user and system time in milliseconds, its own children's included.
-STOPWATCH = """
-import json, os, sys, tempfile
-rounds, jobs = json.load(sys.stdin)
-figures = []
-for _ in range(rounds):
-    figures.append([])
-    for job in jobs:
-        with tempfile.TemporaryFile() as stdin, open(os.devnull, "wb") as nothing:
-            stdin.write(job["stdin"].encode())
-            stdin.seek(0)
-            streams = [(os.POSIX_SPAWN_DUP2, stdin.fileno(), 0)]
-            streams += [(os.POSIX_SPAWN_DUP2, nothing.fileno(), number) for number in (1, 2)]
-            words = job["command"]
-            pid = os.posix_spawn(words[0], words, job["environment"], file_actions=streams)
-            _, status, usage = os.wait4(pid, 0)
-            assert status == 0, (words, status)
-        figures[-1].append((usage.ru_utime + usage.ru_stime) * 1000)
-print(json.dumps(figures))
-"""
-
-
 @pytest.fixture
 def instant(tmp_path: Path) -> Path:
-    """Make a delegate that answers at once; of C where a compiler is, else a shell script."""
     folder = tmp_path / "instant"
     folder.mkdir()
-    program = folder / "instant"
-    if compiler := shutil.which("gcc"):
-        source = folder / "instant.c"
-        source.write_text(
-            "#include <unistd.h>\n"
-            "int main(void) { char b[65536]; while (read(0, b, sizeof b) > 0);"
-            ' return write(1, "{}", 2) == 2 ? 0 : 1; }\n'
-        )
-        subprocess.run([compiler, "-O1", "-static", "-o", program, source], check=True)
-    else:
-        program.write_text("#!/bin/sh\ncat >/dev/null; echo '{}'\n")
-        program.chmod(0o755)
-    return program
+    return make_instant_delegate(folder)
 
 
 def test_cpu_of_add_against_the_bare_interpreter(
