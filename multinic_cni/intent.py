@@ -71,14 +71,12 @@ class Intent:
         ]
 
     def _reserve(self, wants: Sequence[Want]) -> Addresses:
-        conf = self._plan.conf
-        preferred: dict[str, list[tuple[int, int]]] = {}
+        conf, name = self._plan.conf, self._sticky_name
 
         def admit(store: Store) -> list[Want]:
             shares = refuse_moved_shares(store.root, conf.data_dir, conf.name, wants)
             remember_shares(store.root, conf.name, shares)
-            if self._sticky_name:
-                preferred.update(sticky.recall(store.root, conf.name, self._sticky_name))
+            preferred = sticky.recall(store.root, conf.name, name) if name else {}
             return [want.but(preferred=preferred.get(want.nic, ())) for want in wants]
 
         return self._account.reserve(admit, self._commit)
@@ -137,9 +135,9 @@ class Intent:
         try:
             return work()
         except CrowdedError:
-            from multinic_cni.upkeep.sweeping import after_sweep  # noqa: PLC0415 - only then
+            from multinic_cni.upkeep.sweeping import sweep_and_repeat  # noqa: PLC0415 - only then
 
-            return after_sweep(self._plan.conf.data_dir, self._plan.deadline, work)
+            return sweep_and_repeat(self._plan.conf.data_dir, self._plan.deadline, work)
 
     def _targets(self, addresses: Addresses, probed: set[str]) -> list[Target]:
         from multinic_cni.probing import Target  # noqa: PLC0415 - see above

@@ -61,12 +61,8 @@ class Blocks:
                     raise BlockInUseError(message)
 
     def all(self) -> Iterator[Network]:
-        for name in self.folder.names():
-            address, _, length = name.rpartition("-")
-            try:
-                yield Network.parse(f"{address}/{length}")
-            except NetworkError:
-                continue  # not one of ours: left alone
+        """Walk the blocks that have a folder; other names are not ours, and left alone."""
+        return filter(None, map(block_named, self.folder.names()))
 
     def _retire_abandoned(self, block: Network) -> None:
         """Remove the empty folders of blocks that a new one overlaps: confs have been edited."""
@@ -90,3 +86,13 @@ def addresses_in(folder: Folder) -> Iterator[str]:
 
 def _name(block: Network) -> str:
     return f"{format_address(block.version, block.first)}-{block.length}"
+
+
+def block_named(name: str) -> Network | None:
+    """Return the block whose folder has this name."""
+    address, _, length = name.rpartition("-")
+    try:
+        block = Network.parse(f"{address}/{length}")
+    except NetworkError:
+        return None
+    return block if name == _name(block) else None

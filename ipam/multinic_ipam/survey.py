@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from itertools import combinations
 
+from multinic_ipam.blocks import block_named
 from multinic_ipam.choosing import CURSOR
 from multinic_ipam.folders import Folder, is_unfinished
 from multinic_ipam.networks import Network, NetworkError, format_address, parse_address
@@ -55,7 +56,7 @@ def survey(root: Folder, only: Container[str] | None = None) -> Survey:
     used = []
     with root.child(POOLS, create=False) as pools:
         for name in pools.names():
-            block = _block(name)
+            block = block_named(name)
             if block is not None and _is_folder(pools, name):
                 before = len(found.files)
                 with pools.child(name, create=False) as folder:
@@ -123,17 +124,6 @@ def _trouble(name: str, block: Network) -> str:
         return f"lies outside {block}"
     usual = format_address(version, number)
     return "" if name == usual else f"would be called {usual}"
-
-
-def _block(name: str) -> Network | None:
-    """Return the block whose folder has this name."""
-    address, _, length = name.rpartition("-")
-    try:
-        block = Network.parse(f"{address}/{length}")
-    except NetworkError:
-        return None
-    usual = str(block).replace("/", "-")
-    return block if name == usual else None
 
 
 def _is_folder(pools: Folder, name: str) -> bool:

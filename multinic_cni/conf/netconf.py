@@ -6,6 +6,7 @@ from multinic_cni.conf import table
 from multinic_cni.conf.checker import check
 from multinic_cni.conf.problems import to_error
 from multinic_cni.conf.rules import rule_problems
+from multinic_cni.conf.share_words import subnets_of
 from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, INCOMPATIBLE_VERSION, CniError
 from multinic_cni.log import log
 from multinic_cni.values import Value
@@ -109,7 +110,6 @@ def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:
     policy = {**table.ATTACH_POLICY_DEFAULTS, **(document.get("attachPolicy") or {})}
     conf = {**table.NET_CONF_DEFAULTS, **document}
     plugin = conf["plugin"]
-    subnet = conf.get("subnet") or []
     return NetConf(
         cni_version=conf["cniVersion"],
         name=conf["name"],
@@ -122,9 +122,7 @@ def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:
             min_nics=policy["minNics"],
             unhealthy=policy["unhealthy"],
         ),
-        subnets=tuple(
-            Network.parse(text) for text in ([subnet] if isinstance(subnet, str) else subnet)
-        ),
+        subnets=tuple(subnets_of(conf.get("subnet"))),
         hosts=conf.get("hosts") or {},
         ipam=conf.get("ipam") or {},
         interface_names=conf.get("interfaceNames")

@@ -58,14 +58,16 @@ def sweep(data_dir: str, deadline: float) -> Swept:
 
 
 def after_sweep(data_dir: str, deadline: float, work: Callable[[], T]) -> T:
-    """Do something that needs free addresses; a pool that is full is swept before that is said.
-
-    `work` is done once more then.
-    """
+    """Do something that needs free addresses; what is crowded is swept before that is said."""
     try:
         return work()
     except CrowdedError:
-        swept = sweep(data_dir, deadline)
+        return sweep_and_repeat(data_dir, deadline, work)
+
+
+def sweep_and_repeat(data_dir: str, deadline: float, work: Callable[[], T]) -> T:
+    """Do once more what a crowd was in the way of; the error tells what the sweep has found."""
+    swept = sweep(data_dir, deadline)
     try:
         return work()
     except ExhaustedError as error:

@@ -13,6 +13,7 @@ from multinic_cni.log import Log
 from multinic_cni.log import log as shared_log
 from multinic_cni.process import Command
 from tests.unit.admin import AdminNode
+from tests.unit.damages import found_in
 from tests.unit.descriptors import open_descriptors
 from tests.unit.guards import NETLINK, PROCESS, SYSFS, ForbiddenError, forbidding, is_in_sysfs
 from tests.unit.programs import PATH, Script
@@ -96,3 +97,11 @@ def nothing_is_left() -> Iterator[None]:
     assert descriptors == open_descriptors()
     assert handlers == [signal.getsignal(each) for each in (signal.SIGCHLD, signal.SIGTERM)]
     assert -1 == signal.set_wakeup_fd(-1)
+
+
+@pytest.fixture
+def sound_node(admin_node: AdminNode) -> AdminNode:
+    """Return a node on which pod a lives with 10.1.0.1, and where nothing is wrong."""
+    admin_node.attach("a", "10.1.0.1")
+    assert set() == found_in(admin_node)
+    return admin_node

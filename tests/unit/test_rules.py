@@ -27,6 +27,13 @@ def problems(changes: dict[str, Any]) -> list[tuple[str, str, int]]:
     return [(each.path, each.message, each.code) for each in rule_problems(conf)]
 
 
+def assert_one_problem(changes: dict[str, Any], path: str, message: str) -> None:
+    """Assert that these changes break one rule, at that path, with words of that message."""
+    ((found_path, found_message, code),) = problems(changes)
+    assert (path, BAD_CONF) == (found_path, code)
+    assert message in found_message
+
+
 BROKEN: dict[str, tuple[dict[str, Any], str, str, int]] = {
     "strategy": (
         {"attachPolicy": {"strategy": "topology"}},

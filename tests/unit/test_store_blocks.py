@@ -52,6 +52,19 @@ def test_walk_of_more_blocks_than_there_may_be_descriptors(tmp_path: Path) -> No
     assert before == len(open_descriptors())
 
 
+@pytest.mark.parametrize("name", ["fd00:0::-64", "fd00::1-64", "fd00::-064"])
+def test_folder_that_would_be_called_otherwise_here_is_a_strangers(
+    tmp_path: Path, name: str
+) -> None:
+    """It is no block of ours: looked for under the usual name, it would not be there."""
+    (tmp_path / "pools" / name).mkdir(parents=True)
+    (tmp_path / "pools" / name / "fd00::1").write_bytes(A.content)
+    with opened(tmp_path) as store:
+        assert ["fd00::1"] == take(store, B, pool("fd00::/48"))
+        assert ["fd00::1"] == [each.address for each, _ in store.reservations()]
+    assert [name] == [each.name for each in (tmp_path / "pools").iterdir() if each.name == name]
+
+
 @pytest.mark.parametrize("other", ["10.1.0.0/24", "10.1.0.0/30", "10.0.0.0/8", "0.0.0.0/0"])
 def test_partial_overlap_with_a_used_block_is_an_error(tmp_path: Path, other: str) -> None:
     with opened(tmp_path) as store:
