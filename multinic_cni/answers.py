@@ -8,19 +8,53 @@ from multinic_cni.values import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from multinic_cni.process import Command, Outcome
     from multinic_cni.result import Result
 
 QUOTED_OUTPUT = 300
-HINTS = (
-    ("operation not supported", "is the kernel's module there? Try: modprobe {type}"),
+RECEIVERS = ("macvlan", "ipvlan", "aws-ipvlan")
+ANY: Sequence[str] = ()
+# The kernel's words, the types whose delegates pass them on, and what is then wrong.
+HINTS: Sequence[tuple[str, Sequence[str], str]] = (
+    ("operation not supported", ANY, "is the kernel's module there? Try: modprobe {kind}"),
     (
         "device or resource busy",
-        "{nic} carries links of another kind (macvlan or ipvlan), or is a port of a bridge or bond",
+        RECEIVERS,
+        (
+            "somebody takes the frames of {nic} already: links of another kind (macvlan or ipvlan),"
+            " perhaps in a netns that no record of ours knows (`ip -all netns exec ip -d link`"
+            " shows them), or a bridge, bond, team, Open vSwitch or macsec whose port it is"
+        ),
     ),
+    (
+        "invalid argument",
+        RECEIVERS,
+        (
+            "{nic} is no Ethernet, has a smaller mtu than the one wanted, or has a macvlan link in"
+            " mode passthru, perhaps in another netns"
+        ),
+    ),
+    ("invalid argument", ("vlan",), "{nic} has a smaller mtu than the one wanted"),
+    (
+        "operation not supported",
+        ("vlan",),
+        "{nic} may be of a kind that carries no VLANs, as InfiniBand",
+    ),
+    ("file exists", ("vlan",), "{nic} has a VLAN of that vlanId already, perhaps in another netns"),
+    (
+        "address already in use",
+        RECEIVERS,
+        "another {kind} link of {nic}, perhaps in another netns, has that MAC or address",
+    ),
+    (
+        "no such device",
+        ANY,
+        "{nic} has gone since it was chosen: its driver was unbound, or it went into another netns",
+    ),
+    ("link not found", ANY, "{nic} has gone since it was chosen, or got another name"),
 )
 
 
@@ -78,9 +112,13 @@ def understand(call: Call, command: Command, outcome: Outcome) -> Answer:
 
 def _hints(call: Call, problem: str) -> list[str]:
     """Explain what the kernel says to a main plugin in two words."""
-    words = problem.lower()
+    words, own = problem.lower(), call.conf["type"]
+    kind = own.removeprefix("aws-")  # the module's name, where the kernel makes the link
+    nic = f"NIC {call.nic}" if call.nic else "the NIC"
     return [
-        hint.format(type=call.conf["type"], nic=call.nic) for text, hint in HINTS if text in words
+        hint.format(kind=kind, nic=nic)
+        for text, types, hint in HINTS
+        if text in words and (not types or own in types)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from multinic_cni.delegates import MAKE_A_LINK, TAKE_THE_NIC
+from multinic_cni.delegates import LEAVE_THE_NIC, MAKE_A_LINK
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.host import links_of_node
 from multinic_cni.log import log
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from multinic_cni.attachments.record import NicRecord, Record
-    from multinic_cni.netlink import Link
+    from multinic_cni.messages import Link
     from multinic_cni.netns import PodNetns
 
 # The main plugins make a link under a random name first: "veth" and eight hexadecimal digits.
@@ -59,7 +59,7 @@ def bring_nics_back(record: Record, pod: PodNetns) -> list[CniError]:
     have links of its own making under any name, with any MAC: so the kind must be the NIC's, too,
     and a NIC that is on the node already is not looked for.
     """
-    taken = [nic for nic in record.nics if nic.confs and nic.confs[0]["type"] in TAKE_THE_NIC]
+    taken = [nic for nic in record.nics if nic.confs and nic.confs[0]["type"] in LEAVE_THE_NIC]
     in_pod = pod.netlink.links() if taken else []
     found = [(nic, [link for link in in_pod if _is_nic(link, nic)]) for nic in taken]
     if not any(links for _, links in found):

@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     Conf = Mapping[str, Any]
 
 # The key by which the first delegate of a chain learns its NIC: `master` but for these. None: it
-# has no NIC of the node below it.
+# has no NIC of the node below it. A deviceID is a PCI address.
 NIC_KEYS: Mapping[str, str | None] = {
     "host-device": "device",
+    "sriov": "deviceID",
+    "sriov-cni": "deviceID",
+    "ib-sriov": "deviceID",
+    "ib-sriov-cni": "deviceID",
     "bridge": None,
     "ptp": None,
     "loopback": None,
@@ -26,8 +30,15 @@ NIC_KEYS: Mapping[str, str | None] = {
 # host-device names its NIC by any of these; what the template says already is kept.
 DEVICE_KEYS = frozenset({"device", "hwaddr", "kernelpath", "pciBusID"})
 
+# They find the NIC's PCI function by deviceID, too, wherever they stand in the chain. By the MAC
+# alone rdma does not find a NIC that is in the pod already, nor one of InfiniBand.
+FIND_THE_FUNCTION = frozenset({"rdma"})
+
 # They move the NIC itself into the pod, and set it up there.
-TAKE_THE_NIC = frozenset({"host-device"})
+TAKE_THE_NIC = frozenset({"host-device", "sriov", "sriov-cni", "ib-sriov", "ib-sriov-cni"})
+# Of these, a NIC that they have left in the pod is ours to bring back. The others remember where
+# it is, and their next DEL fails if it is not.
+LEAVE_THE_NIC = frozenset({"host-device"})
 
 # One global lock in the plugin serialises these anyway, and rebinding devices side by side fails
 # (ib-sriov-cni PR 21, rdma-cni PR 21).
@@ -82,20 +93,27 @@ NOTHING = Wanted()
 
 
 def chain_confs(
-    conf: NetConf, nic: str | None, ipam: Conf | None, wanted: Wanted = NOTHING
+    conf: NetConf,
+    nic: str | None,
+    ipam: Conf | None,
+    wanted: Wanted = NOTHING,
+    function: str = "",
 ) -> tuple[dict[str, Any], ...]:
     """Return the complete conf of each delegate of a NIC's chain; without a NIC for GC.
 
-    `ipam` replaces the first template's own block; None leaves it as it is.
+    `ipam` replaces the first template's own block; None leaves it as it is. `function` is the NIC's
+    PCI address, for types that want it.
     """
     confs = []
     mac_for = mac_setter(conf.chain) if wanted.mac else None
     for position, template in enumerate(conf.chain):
         own = dict(template)
         if position == 0 and nic is not None:
-            _name_nic(own, nic)
+            _name_nic(own, nic, function)
         if position == 0 and ipam is not None:
             own["ipam"] = dict(ipam)
+        if own["type"] in FIND_THE_FUNCTION and function:
+            own.setdefault("deviceID", function)
         own["name"] = conf.name  # the network's: host-local keeps its store by it
         own["cniVersion"] = conf.cni_version
         if position == 0 and wanted.ips:
@@ -111,11 +129,38 @@ def chain_confs(
     return tuple(confs)
 
 
-def _name_nic(own: dict[str, Any], nic: str) -> None:
+def _name_nic(own: dict[str, Any], nic: str, function: str) -> None:
     key = NIC_KEYS.get(own["type"], "master")
     if key is None or (key == "device" and not DEVICE_KEYS.isdisjoint(own)):
         return
-    own[key] = nic
+    if key == "deviceID":
+        nic = own.get(key) or function
+    if nic:
+        own[key] = nic
+
+
+def device_of_template(conf: NetConf) -> str:
+    """Return the device that the admin has named in the template; empty if none."""
+    head = conf.chain[0]
+    key = "deviceID" if NIC_KEYS.get(str(head["type"])) == "deviceID" else "pciBusID"
+    device = head.get(key)
+    return device if isinstance(device, str) else ""
+
+
+def wants_function(conf: NetConf) -> bool:
+    """Tell whether a delegate cannot work without its NIC's PCI address."""
+    head = conf.chain[0]
+    return NIC_KEYS.get(str(head["type"])) == "deviceID" and not head.get("deviceID")
+
+
+def uses_nic(conf: NetConf) -> bool:
+    """Tell whether the pod's interfaces are NICs, or stand on them."""
+    return NIC_KEYS.get(str(conf.chain[0]["type"]), "master") is not None
+
+
+def can_use_function(conf: NetConf) -> bool:
+    """Tell whether a delegate takes its NIC's PCI address, at least if there is one."""
+    return wants_function(conf) or any(each["type"] in FIND_THE_FUNCTION for each in conf.chain)
 
 
 def _runtime_config(own: Conf, runtime_config: Conf) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Facts of the node: its NICs, its name, its boot."""
+"""Facts of the node: its NICs, its devices, its own file, its name, its boot."""
 
 from __future__ import annotations
 
@@ -6,16 +6,73 @@ import os
 from _socket import AF_INET, AF_INET6
 from errno import EAFNOSUPPORT, EOPNOTSUPP
 
+from multinic_cni.conf.node import PATH, read_node
 from multinic_cni.errors import io_failure
 from multinic_cni.netlink import Netlink
 from multinic_selectors.inventory import inventory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from multinic_cni.netlink import Link, Route
-    from multinic_selectors.nics import Nic
+    from collections.abc import Sequence
 
+    from multinic_cni.conf.node import NodeFile, Paths
+    from multinic_cni.messages import Link, Route
+    from multinic_selectors.nics import Nic
+    from multinic_selectors.sysfs import Sysfs
+
+SYSFS = "/sys"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class Host:
+    """A node. Each fact is read when it is first asked for, and once.
+
+    `root` is the folder below which its files lie, empty for this node itself; the NICs of another
+    one must be given, since no kernel tells them.
+    """
+
+    def __init__(
+        self, root: str = "", *, nics: Sequence[Nic] | None = None, name: str | None = None
+    ) -> None:
+        self._root = root
+        self._nics = nics
+        self._name = name
+        self._file: NodeFile | None = None
+        self._sysfs: Sysfs | None = None
+
+    @property
+    def nics(self) -> Sequence[Nic]:
+        """The links of the plugin's own netns; CniError 5 if they cannot be read."""
+        if self._nics is None:
+            self._nics = nics()
+        return self._nics
+
+    @property
+    def sysfs(self) -> Sysfs:
+        if self._sysfs is None:
+            from multinic_selectors.sysfs import Sysfs  # noqa: PLC0415 - for policies that ask it
+
+            self._sysfs = Sysfs(f"{self._root}{SYSFS}")
+        return self._sysfs
+
+    @property
+    def file(self) -> NodeFile:
+        """What node.json says; raises CniError as read_node."""
+        if self._file is None:
+            self._file = read_node(f"{self._root}{PATH}")
+        return self._file
+
+    @property
+    def paths(self) -> Paths:
+        return self.file.paths.below(self._root) if self._root else self.file.paths
+
+    def speed(self, nic: Nic) -> int | None:
+        """Return a NIC's Mbit/s, as node.json or else the kernel says; None if neither knows."""
+        return self.file.speeds.get(nic.name) or self.sysfs.speed(nic.name)
+
+    @property
+    def name(self) -> str:
+        return name() if self._name is None else self._name
 
 
 def nics() -> list[Nic]:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from multinic_cni.conf.node import Node
+    from multinic_cni.conf.node import NodeFile
     from multinic_ipam.networks import Network
     from multinic_ipam.shares import Cut
     from multinic_selectors.nics import Nic
@@ -46,13 +46,13 @@ class ThisNode:
     def __init__(
         self,
         hosts: Mapping[str, int],
-        read_node: Callable[[], Node],
+        read_node: Callable[[], NodeFile],
         host_name: Callable[[], str],
     ) -> None:
         self._hosts = hosts
         self._read_node = read_node
         self._host_name = host_name
-        self._file: Node | None = None
+        self._file: NodeFile | None = None
 
     @property
     def name(self) -> str:
@@ -96,7 +96,7 @@ class ThisNode:
         )
 
     @property
-    def _node(self) -> Node:
+    def _node(self) -> NodeFile:
         if self._file is None:
             self._file = self._read_node()
         return self._file

@@ -6,13 +6,14 @@ from multinic_cni import host
 from multinic_cni.addressing import ipam_block, uses_store
 from multinic_cni.attachments.record import NicRecord, Record
 from multinic_cni.cancellation import cancelled
-from multinic_cni.delegates import can_be_probed, chain_confs
+from multinic_cni.conflicts import use_of
+from multinic_cni.delegates import TAKE_THE_NIC, can_be_probed, chain_confs
 from multinic_cni.errors import NO_ADDRESS, TRY_AGAIN, CniError
 from multinic_cni.log import log
 from multinic_cni.preparation import wanted_pools
-from multinic_cni.reservations import Account, CrowdedError, Want
-from multinic_cni.upkeep import sticky
+from multinic_cni.reservations import Account, CrowdedError, Want, with_store
 from multinic_cni.upkeep.moved_shares import refuse_moved_shares, remember_shares
+from multinic_cni.upkeep.nic_uses import NicUse, begin_use
 from multinic_ipam.networks import parse_address
 from multinic_ipam.reservation import Owner
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from multinic_cni.probing import Target
     from multinic_cni.reservations import Addresses
     from multinic_ipam.store import Store
+    from multinic_selectors.nics import Nic
 
 MOST_REPLACEMENTS = 4
 
@@ -38,11 +40,15 @@ class Intent:
         self._held = held
         self._plan = plan
         self._pod = pod
-        owner = Owner(plan.call.container_id, plan.call.ifname)
-        self._account = Account(plan.conf.data_dir, plan.deadline, owner)
-        self._sticky_name = ""
-        if plan.conf.ipam.get("sticky"):
-            self._sticky_name = sticky.name_of(_pod_of(plan.call), plan.call.ifname)
+        self._owner = Owner(plan.call.container_id, plan.call.ifname)
+        self._account = Account(plan.conf.data_dir, plan.deadline, self._owner)
+        self._use = use_of(plan.conf.chain[0])
+        self._sticky_name = self._name_for_sticky() if plan.conf.ipam.get("sticky") else ""
+
+    def _name_for_sticky(self) -> str:
+        from multinic_cni.upkeep.sticky import name_of  # noqa: PLC0415 - only where it is asked for
+
+        return name_of(_pod_of(self._plan.call), self._plan.call.ifname)
 
     def settle(self) -> Record:
         """Reserve the addresses, write the record, and ask the networks; return the record.
@@ -53,13 +59,36 @@ class Intent:
             wants = self._wants()
             addresses = self._swept_if_crowded(lambda: self._reserve(wants))
             self._probe(wants, addresses)
+        elif self._use:
+            with_store(self._plan.conf.data_dir, self._plan.deadline, self._write_without_addresses)
         else:
-            self._write([[] for _ in self._plan.choices])
+            self._write(self._no_addresses)
         return self._record
+
+    @property
+    def _no_addresses(self) -> Addresses:
+        return [[] for _ in self._plan.choices]
+
+    def _write_without_addresses(self, store: Store) -> None:
+        self._begin_use(store)
+        self._write(self._no_addresses)
+
+    def _begin_use(self, store: Store) -> None:
+        """Refuse what would break others' links on the NICs; the store's lock is held."""
+        plan = self._plan
+        if self._use:
+            wanted = NicUse(
+                network=plan.conf.name,
+                owner=self._owner,
+                use=self._use,
+                nics=[choice.nic for choice in plan.choices],
+                present=[nic.name for nic in plan.host.nics],
+            )
+            begin_use(store.root, plan.conf.data_dir, wanted)
 
     def _wants(self) -> list[Want]:
         plan, ipam = self._plan, self._plan.conf.ipam
-        nics = wanted_pools(plan.conf, plan.choices, plan.nics)
+        nics = wanted_pools(plan.conf, plan.choices, plan.host)
         asked: list[dict[int, int]] = [{} for _ in nics]
         if plan.requests.addresses:
             from multinic_cni.assignment import assign  # noqa: PLC0415 - only where it is asked for
@@ -74,9 +103,14 @@ class Intent:
         conf, name = self._plan.conf, self._sticky_name
 
         def admit(store: Store) -> list[Want]:
+            self._begin_use(store)
             shares = refuse_moved_shares(store.root, conf.data_dir, conf.name, wants)
             remember_shares(store.root, conf.name, shares)
-            preferred = sticky.recall(store.root, conf.name, name) if name else {}
+            if not name:
+                return list(wants)
+            from multinic_cni.upkeep.sticky import recall  # noqa: PLC0415 - see above
+
+            preferred = recall(store.root, conf.name, name)
             return [want.but(preferred=preferred.get(want.nic, ())) for want in wants]
 
         return self._account.reserve(admit, self._commit)
@@ -85,12 +119,14 @@ class Intent:
         """Write down what is about to be reserved; the store's lock is held."""
         self._write(addresses)
         if self._sticky_name:
+            from multinic_cni.upkeep.sticky import remember  # noqa: PLC0415 - see above
+
             names = (choice.nic.name for choice in self._plan.choices)
             had = {
                 nic: [reservation.address for reservation, _ in own]
                 for nic, own in zip(names, addresses, strict=True)
             }
-            sticky.remember(store.root, self._plan.conf.name, self._sticky_name, had)
+            remember(store.root, self._plan.conf.name, self._sticky_name, had)
 
     def _probe(self, wants: Sequence[Want], addresses: Addresses) -> None:
         """Ask whether somebody else has the addresses; take others instead of those he has."""
@@ -153,6 +189,7 @@ class Intent:
     def _write(self, addresses: Addresses) -> None:
         self._record = self._recorded(addresses)
         self._held.write(self._record)
+        self._plan.end_turn()
 
     def _recorded(self, addresses: Addresses) -> Record:
         plan, call, conf = self._plan, self._plan.call, self._plan.conf
@@ -175,17 +212,25 @@ class Intent:
                     index=choice.nic.index,
                     kind=choice.nic.kind,
                     mac=choice.nic.mac,
+                    megabits=choice.megabits,
+                    pci=self._device_taken(choice.nic, function),
                     ifname=ifname,
                     confs=chain_confs(
-                        conf, choice.nic.name, ipam_block(conf, choice.nic, own), wanted
+                        conf, choice.nic.name, ipam_block(conf, choice.nic, own), wanted, function
                     ),
                     reservations=tuple(reservation for reservation, _ in own),
                 )
-                for choice, ifname, own, wanted in zip(
-                    plan.choices, plan.names, addresses, plan.wanted, strict=True
+                for choice, function, ifname, own, wanted in zip(
+                    plan.choices, plan.functions, plan.names, addresses, plan.wanted, strict=True
                 )
             ),
         )
+
+    def _device_taken(self, nic: Nic, function: str) -> str:
+        """Return the PCI function of a NIC that goes into the pod; empty for one that stays."""
+        if self._use not in TAKE_THE_NIC:
+            return ""
+        return function or self._plan.host.sysfs.pci_address(nic.name)
 
 
 def _pod_of(call: Invocation) -> str:

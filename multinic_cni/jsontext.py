@@ -48,6 +48,13 @@ def decode(content: bytes, what: str, deepest: int = DEEPEST) -> object:
     Raises CniError 6 for what is not UTF-8, not JSON, or cannot be written again: NaN, lone
     surrogates, nesting deeper than `deepest`, numbers of thousands of digits.
     """
+    document = parse(content, what)
+    _refuse_unwritable(document, what, deepest)
+    return document
+
+
+def parse(content: bytes, what: str) -> object:
+    """Read one JSON document that is only looked at, in a sixth of the time; CniError 6."""
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -63,7 +70,6 @@ def decode(content: bytes, what: str, deepest: int = DEEPEST) -> object:
     rest = text[end:].strip(WHITESPACE)
     if rest:
         raise CniError(DECODE_FAILURE, f"{what} has more than one document: {rest[:40]!r} follows")
-    _refuse_unwritable(document, what, deepest)
     return document
 
 

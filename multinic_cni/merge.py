@@ -29,12 +29,15 @@ def merge(
     netns: str,
     pod_links: Mapping[str, PodLink],
     dns: Mapping[str, object],
+    *,
+    functions: Mapping[str, str],
 ) -> Result:
     """Join (inner name, result) of each NIC behind the prevResult.
 
     Indexes are counted anew. Every interface in the pod gets CNI_NETNS as its sandbox and the
     kernel's mac and mtu: Multus drops what has no sandbox, and some delegates put other numbers in
-    those fields. `dns` is the conf's, used where the prevResult has none.
+    those fields. `dns` is the conf's, used where the prevResult has none. `functions` are, by inner
+    names, the PCI addresses of the NICs, where there are any.
     """
     interfaces = list(previous.interfaces)
     ips = list(previous.ips)
@@ -44,6 +47,7 @@ def merge(
         own = _completed_all(part.interfaces, ifname, netns, pod_links)
         if not any(each.name == ifname and each.sandbox for each in own):
             own.append(_completed(Interface(name=ifname), netns, pod_links, in_pod=True))
+        own = [_with_function(each, ifname, functions.get(ifname, "")) for each in own]
         interfaces += own
         inner = next(i for i, each in enumerate(own) if each.name == ifname and each.sandbox)
         ips += [
@@ -91,6 +95,13 @@ def _completed(
     return interface.but(
         sandbox=netns if in_pod else "", mac=interface.mac if _is_mac(interface.mac) else ""
     )
+
+
+def _with_function(interface: Interface, ifname: str, function: str) -> Interface:
+    """Say on which PCI function the pod's interface is, unless its delegate has."""
+    if interface.name != ifname or not interface.sandbox or interface.pci_id:
+        return interface
+    return interface.but(pci_id=function)
 
 
 def _is_mac(text: str) -> bool:

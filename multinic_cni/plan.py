@@ -5,15 +5,17 @@ from __future__ import annotations
 from multinic_cni.delegates import TAKE_THE_NIC
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, UNSUPPORTED_FIELD, CniError
 from multinic_cni.invocation import LONGEST_IFNAME
-from multinic_selectors.devices import is_pci_address
-from multinic_selectors.selection import Admin, Wish
+from multinic_cni.values import Value
+from multinic_selectors.candidates import Admin, Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from multinic_cni.conf.netconf import NetConf
-    from multinic_selectors.selection import Choice
+    from multinic_selectors.candidates import Choice
+
+BY_BANDWIDTH = ("perfOpt", "costOpt")
 
 
 def admin_of(conf: NetConf) -> Admin:
@@ -28,29 +30,20 @@ def admin_of(conf: NetConf) -> Admin:
     )
 
 
-def device_of(conf: NetConf) -> str:
-    """Return the PCI address of the one device that the delegate shall take; empty if none.
+class Asked(Value):
+    """What a pod asks for; `target` is the admin's where the pod has none, in Mbit/s."""
 
-    The admin names it in the template, Multus at the top for a pod that a device plugin served.
-    """
-    template = conf.chain[0]
-    named = [template.get("pciBusID")]
-    if template["type"] in TAKE_THE_NIC:
-        named += [conf.runtime_config.get("deviceID"), *conf.devices]
-    return next((each for each in named if isinstance(each, str) and is_pci_address(each)), "")
+    wish: Wish
+    class_name: str = ""
+    target: int | None = None
 
 
-def wish_of(cni_args: Mapping[str, object]) -> Wish:
+def wish_of(conf: NetConf) -> Asked:
     """Read the pod's `cni-args`, which nobody has checked; CniError 7 or 2 names what is wrong.
 
     `master` is the word of the operator's documents, `masters` that of its code.
     """
-    for key in ("class", "target"):
-        if cni_args.get(key) is not None:
-            message = (
-                f"args.cni.{key}: the pod asks for it, but no strategy of this release uses it"
-            )
-            raise CniError(UNSUPPORTED_FIELD, message)
+    cni_args = conf.cni_args
     nics = cni_args.get("nics")
     if isinstance(nics, str) and nics.isascii() and nics.isdecimal():
         nics = int(nics[:9])
@@ -64,7 +57,34 @@ def wish_of(cni_args: Mapping[str, object]) -> Wish:
         if not isinstance(listed, list) or not all(type(each) is str for each in listed):
             raise CniError(BAD_CONF, f"args.cni.{key}: must be a list of NIC names, not {value!r}")
         masters += listed
-    return Wish(masters=masters, nics=nics)
+    class_name = cni_args.get("class") or ""
+    if not isinstance(class_name, str):
+        raise CniError(BAD_CONF, f"args.cni.class: must be the name of a class, not {class_name!r}")
+    return Asked(wish=Wish(masters=masters, nics=nics), class_name=class_name, target=_target(conf))
+
+
+def _target(conf: NetConf) -> int | None:
+    """Return what the pod needs of all NICs together: what it asks for, if it is not too much."""
+    policy, text = conf.attach_policy, conf.cni_args.get("target")
+    if text is None or text == "":
+        return policy.target
+    if policy.strategy not in BY_BANDWIDTH:
+        message = (
+            f"args.cni.target: strategy {policy.strategy} of this network does not look at"
+            f" bandwidth; {' and '.join(BY_BANDWIDTH)} do"
+        )
+        raise CniError(UNSUPPORTED_FIELD, message)
+    from multinic_selectors import bandwidth  # noqa: PLC0415 - only where it is asked for
+
+    try:
+        target = bandwidth.parse_bandwidth(text if isinstance(text, str) else repr(text))
+    except bandwidth.BandwidthError as error:
+        raise CniError(BAD_CONF, f"args.cni.target: {error}") from None
+    if policy.target is not None and target > policy.target:
+        allowed = bandwidth.format_bandwidth(policy.target)
+        message = f"args.cni.target: {text} is more than this network allows, {allowed}"
+        raise CniError(BAD_CONF, message)
+    return target
 
 
 def inner_names(

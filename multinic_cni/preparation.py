@@ -2,58 +2,96 @@
 
 from __future__ import annotations
 
-from multinic_cni import host
 from multinic_cni.addressing import ipam_without_nic
-from multinic_cni.conf.node import read_node
-from multinic_cni.delegates import chain_confs, delegate_cni_args, executables
+from multinic_cni.choosing import COUNTING, choose
+from multinic_cni.delegates import (
+    can_use_function,
+    chain_confs,
+    delegate_cni_args,
+    executables,
+    uses_nic,
+    wants_function,
+)
 from multinic_cni.delegation import Delegation, environment_for_delegates
 from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError, join_errors
+from multinic_cni.host import Host, boot_id
 from multinic_cni.host_index import ThisNode
 from multinic_cni.log import log
 from multinic_cni.netns import is_own
-from multinic_cni.plan import admin_of, device_of, inner_names, wish_of
+from multinic_cni.plan import inner_names
 from multinic_cni.requests import Requests, for_delegates, read_requests, without_served
 from multinic_cni.result import Result, read_result
 from multinic_cni.sharing import Sharing
 from multinic_cni.values import Value
-from multinic_selectors.devices import nics_of_device
-from multinic_selectors.selection import SelectionError, select
+from multinic_cni.versions import at_least
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from multinic_cni.addressing import Alternatives
+    from multinic_cni.attachments.loads import Turn
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.delegates import Wanted
+    from multinic_cni.device_info import DeviceInfo
     from multinic_cni.invocation import Invocation
     from multinic_cni.sharing import NicShares
-    from multinic_selectors.nics import Nic
-    from multinic_selectors.selection import Choice, Selection
+    from multinic_selectors.candidates import Choice
+    from multinic_selectors.loads import Load
+    from multinic_selectors.selection import Selection
 
-SERVED = frozenset({"nics", "masters", "master", "ips", "mac"})
+SERVED = frozenset({"nics", "masters", "master", "class", "target", "ips", "mac"})
 
 
 class Plan(Value):
-    """One ADD: `choices`, `names` and `wanted` belong together; `nics` are all of the node's."""
+    """One ADD: `choices`, `functions`, `names` and `wanted` belong together.
+
+    `functions` are PCI addresses, empty for NICs without, or where nobody asks for them.
+    `turn` is to be ended when the record is written, by which other calls count.
+    """
 
     call: Invocation
     conf: NetConf
     previous: Result
-    nics: list[Nic]
+    host: Host
     choices: Sequence[Choice]
+    functions: Sequence[str]
+    device_info: DeviceInfo | None
     names: list[str]
     requests: Requests
     wanted: Sequence[Wanted]
     delegation: Delegation
     deadline: float
+    turn: Turn | None
+
+    def end_turn(self) -> None:
+        if self.turn is not None:
+            self.turn.end()
 
 
 def prepare(call: Invocation, conf: NetConf, deadline: float) -> Plan:
     """Choose the NICs, name the interfaces, find the delegates; raises CniError."""
+    if conf.attach_policy.strategy not in COUNTING:
+        return _prepare(call, conf, deadline, None)
+    from multinic_cni.attachments.loads import take_turn  # noqa: PLC0415 - for those that count
+
+    turn = take_turn(conf.data_dir, deadline)
+    try:
+        return _prepare(call, conf, deadline, turn)
+    except BaseException:
+        turn.end()
+        raise
+
+
+def _prepare(call: Invocation, conf: NetConf, deadline: float, turn: Turn | None) -> Plan:
     previous = read_result(conf.prev_result, "prevResult")
-    nics = host.nics()
-    selection = choose(conf, nics)
+    host = Host()
+    selection = choose(
+        conf,
+        host,
+        lambda: _devices_of_pod(host, call),
+        lambda: _loads(conf.data_dir),
+    )
     _log(selection)
     choices = selection.chosen
     requests = without_served(read_requests(call, conf), previous)
@@ -62,32 +100,89 @@ def prepare(call: Invocation, conf: NetConf, deadline: float) -> Plan:
     delegation = delegation_for(call)
     _find_executables(conf, delegation)
     names = inner_names(conf.interface_names, call.ifname, choices, existing)
+    functions = functions_of(conf, host, choices)
     nics_and_names = [(choice.nic.name, name) for choice, name in zip(choices, names, strict=True)]
     return Plan(
         call=call,
         conf=conf,
         previous=previous,
-        nics=nics,
+        host=host,
         choices=choices,
+        functions=functions,
+        device_info=_device_info(conf, host, choices, functions),
         names=names,
         requests=requests,
         wanted=for_delegates(requests, conf, call.ifname, nics_and_names),
         delegation=delegation,
         deadline=deadline,
+        turn=turn,
     )
 
 
+def functions_of(conf: NetConf, host: Host, choices: Sequence[Choice]) -> list[str]:
+    """Return each NIC's PCI address where the result, the delegates or the runtime want it.
+
+    They are asked for before a delegate moves the NIC. CniError 100 for a NIC that its delegate
+    cannot take.
+    """
+    wanted = at_least(conf.cni_version, "1.1.0") or can_use_function(conf) or _file_for(conf)
+    if not wanted or not uses_nic(conf):
+        return ["" for _ in choices]
+    names = [choice.nic.name for choice in choices]
+    functions = [host.sysfs.pci_address(name) for name in names]
+    for name, function in zip(names, functions, strict=True) if wants_function(conf) else ():
+        if not function or not host.sysfs.physical_function(function):
+            kind = conf.chain[0]["type"]
+            message = f"NIC {name} is no virtual function, and plugin {kind} takes no other NICs"
+            raise CniError(NO_NICS, message, "name virtual functions in the net conf's masters")
+    return functions
+
+
+def _device_info(
+    conf: NetConf, host: Host, choices: Sequence[Choice], functions: Sequence[str]
+) -> DeviceInfo | None:
+    """Describe the first NIC that is a PCI function, if the runtime asks for it."""
+    named = zip(choices, functions, strict=True) if _file_for(conf) else ()
+    for choice, function in named:
+        if function:
+            from multinic_cni.device_info import device_info  # noqa: PLC0415 - if asked for
+
+            return device_info(_file_for(conf), host, choice.nic.name, function)
+    return None
+
+
+def _file_for(conf: NetConf) -> object:
+    return conf.runtime_config.get("CNIDeviceInfoFile")
+
+
+def _loads(data_dir: str) -> Mapping[str, Load]:
+    from multinic_cni.attachments.loads import loads_on  # noqa: PLC0415 - for those that count
+
+    return loads_on(data_dir, boot_id())
+
+
+def _devices_of_pod(host: Host, call: Invocation) -> Sequence[str]:
+    from multinic_cni.pod_devices import Pod, devices_of_pod  # noqa: PLC0415 - if a policy asks
+
+    pod = Pod(
+        uid=call.arg("K8S_POD_UID"),
+        namespace=call.arg("K8S_POD_NAMESPACE"),
+        name=call.arg("K8S_POD_NAME"),
+    )
+    return devices_of_pod(pod, host)
+
+
 def wanted_pools(
-    conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic]
+    conf: NetConf, choices: Sequence[Choice], host: Host
 ) -> list[tuple[str, Alternatives]]:
-    """Return each chosen NIC's name and pools; `nics` are all of the node's."""
-    return [(each.choice.nic.name, each.pools) for each in nic_shares(conf, choices, nics)]
+    """Return each chosen NIC's name and pools."""
+    return [(each.choice.nic.name, each.pools) for each in nic_shares(conf, choices, host)]
 
 
-def nic_shares(conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic]) -> list[NicShares]:
+def nic_shares(conf: NetConf, choices: Sequence[Choice], host: Host) -> list[NicShares]:
     """Return what this node may give each chosen NIC's interface, and why; raises CniError."""
-    node = ThisNode(conf.hosts, read_node, host.name)
-    addresses = [(version, number) for nic in nics for version, number, _ in nic.addresses]
+    node = ThisNode(conf.hosts, lambda: host.file, lambda: host.name)
+    addresses = [(version, number) for nic in host.nics for version, number, _ in nic.addresses]
     sharing = Sharing(conf, node, addresses)
     return [sharing.of(choice) for choice in choices]
 
@@ -110,39 +205,12 @@ def refuse_own_netns(call: Invocation) -> None:
         raise CniError(BAD_NETNS, message)
 
 
-def choose(conf: NetConf, nics: Sequence[Nic]) -> Selection:
-    """Choose NICs by the conf and what the pod asks for; CniError 100 says why not each other."""
-    admin, wish = admin_of(conf), wish_of(conf.cni_args)
-    device = device_of(conf)
-    if device:
-        names = _nics_of(device)
-        wish.masters = names
-        if not admin.masters and not admin.master_nets:
-            admin.masters = names  # whoever named the device has chosen
-    elif conf.devices:
-        log.warning("the runtime's device is not served", devices=",".join(conf.devices))
-    try:
-        return select(nics, admin, wish)
-    except SelectionError as error:
-        details = "see masterNets, masters and attachPolicy in the net conf"
-        raise CniError(NO_NICS, str(error), details) from None
-
-
 def _log(selection: Selection) -> None:
     for name, reason in selection.refused:
         log.debug(f"NIC {name} not taken: {reason}")
     for name, reason in selection.unhealthy:
         log.warning(f"NIC {name} not taken: {reason}")
     log.info("NICs chosen", nics=",".join(choice.nic.name for choice in selection.chosen))
-
-
-def _nics_of(device: str) -> list[str]:
-    names = nics_of_device(device)
-    if not names:
-        message = f"the device {device} (pciBusID or deviceID) has no NIC on this node"
-        raise CniError(NO_NICS, message)
-    log.info("the NIC is that of a device", device=device, nics=",".join(names))
-    return names
 
 
 def _warn_of_requests(call: Invocation, conf: NetConf) -> None:

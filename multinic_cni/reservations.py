@@ -189,8 +189,13 @@ def _any_free(
 
 def with_store(data_dir: str, deadline: float, work: Callable[[Store], T]) -> T:
     """Do something under the store's lock; CniError 5, 7, 11 or 101."""
+    return in_store(Store(data_dir, deadline, cancelled), data_dir, work)
+
+
+def in_store(entered: Store, data_dir: str, work: Callable[[Store], T]) -> T:
+    """Do something with a store that is opened for it; errors as with_store's."""
     try:
-        with Store(data_dir, deadline, cancelled) as store:
+        with entered as store:
             return work(store)
     except LockTimeoutError:
         message = "the address store is locked by other calls; the deadline (timeout) passed"

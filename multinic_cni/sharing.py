@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from multinic_cni.host_index import HostIndex, ThisNode
     from multinic_ipam.pools import Pool
     from multinic_ipam.shares import Share
+    from multinic_selectors.candidates import Choice
     from multinic_selectors.nics import Nic
-    from multinic_selectors.selection import Choice
 
 
 class NicShare(Value):
@@ -170,7 +170,7 @@ def _ranges(conf: NetConf, choice: Choice) -> list[tuple[Network, Words]]:
 
 def _key_of_ranges(conf: NetConf, choice: Choice, by_master: Mapping[str, object]) -> str:
     """Return whose ranges a NIC has: its entry of masterNets or masters, else its network's."""
-    masters = [*(str(net) for net in conf.master_nets), *conf.masters]
+    masters = conf.masters_in_order
     # A NIC that the conf names as a device only has a place, but no entry.
     for entry in masters[choice.place : choice.place + 1] if choice.place is not None else ():
         if entry in by_master:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Self, dataclass_transform
 else:
 
@@ -23,21 +24,37 @@ class Value:
     """
 
     _fields: tuple[str, ...] = ()
+    _known: frozenset[str] | None = None
+    _needed: frozenset[str] = frozenset()
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *vars(cls).get("__annotations__", ()))
+        cls._known = None
 
     def __init__(self, **values: Any) -> None:  # noqa: ANN401 - each field has its own type
-        given = self.__dict__
+        # A node may have hundreds of links: sets are compared, and a field is looked at only
+        # where something is wrong. Half of the classes are never used by a call.
+        known = self._known
+        if known is None:
+            known = self._learn()
+        if not self._needed <= values.keys() <= known:
+            self._refuse(values)
+        self.__dict__.update(values)
+
+    @classmethod
+    def _learn(cls) -> frozenset[str]:
+        cls._known = known = frozenset(cls._fields)
+        cls._needed = frozenset(field for field in cls._fields if not hasattr(cls, field))
+        return known
+
+    def _refuse(self, values: Mapping[str, object]) -> None:
         for field in self._fields:
-            if field in values:
-                given[field] = values.pop(field)
-            elif not hasattr(type(self), field):
+            if field in self._needed and field not in values:
                 message = f"{type(self).__name__} needs {field}"
                 raise TypeError(message)
-        if values:
-            message = f"{type(self).__name__} has no {', '.join(values)}"
-            raise TypeError(message)
+        unknown = (field for field in values if field not in self._fields)
+        message = f"{type(self).__name__} has no {', '.join(unknown)}"
+        raise TypeError(message)
 
     def but(self, **changes: Any) -> Self:  # noqa: ANN401 - each field has its own type
         """Return a copy with some fields changed."""

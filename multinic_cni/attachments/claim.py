@@ -40,6 +40,9 @@ class Claim:
         self._leash: tuple[int, int] | None = None
         self._orphans = False
 
+    def has_record(self) -> bool:
+        return self._folder.exists(self._key + RECORD)
+
     def read(self) -> Record | None:
         """Return the record, None where there is none; DamagedRecordError as read_record."""
         name = self._key + RECORD

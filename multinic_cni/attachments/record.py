@@ -42,6 +42,8 @@ NIC: Schema = (
         "index": (True, ("integer", 0, None)),
         "kind": (True, TEXT),
         "mac": (True, TEXT),
+        "megabits": (False, ("integer", 0, None)),
+        "pci": (False, TEXT),
         "ifname": (True, TEXT),
         "confs": (True, ("list", CONF, 0, None)),
         "addresses": (True, ("list", ADDRESS, 0, None)),
@@ -80,7 +82,9 @@ class DamagedRecordError(Exception):
 class NicRecord(Value):
     """One NIC's part: what it is on the node, the inner name, and the chain's confs as executed.
 
-    `result` is the chain's own result, None until its ADD has ended well.
+    `megabits` are what the pod's target took of its bandwidth. `pci` is the function of a NIC that
+    goes into the pod, where nobody sees it any more. `result` is the chain's own result,
+    None until its ADD has ended well.
     """
 
     nic: str
@@ -89,6 +93,8 @@ class NicRecord(Value):
     mac: str
     ifname: str
     confs: tuple[dict[str, Any], ...]
+    megabits: int = 0
+    pci: str = ""
     reservations: tuple[Reservation, ...] = ()
     result: Result | None = None
 
@@ -141,6 +147,8 @@ class Record(Value):
                     "index": nic.index,
                     "kind": nic.kind,
                     "mac": nic.mac,
+                    **({"megabits": nic.megabits} if nic.megabits else {}),
+                    **({"pci": nic.pci} if nic.pci else {}),
                     "ifname": nic.ifname,
                     "confs": list(nic.confs),
                     "addresses": [
@@ -199,6 +207,8 @@ def _typed(document: dict[str, Any]) -> Record:
                 index=each["index"],
                 kind=each["kind"],
                 mac=each["mac"],
+                megabits=each.get("megabits", 0),
+                pci=each.get("pci", ""),
                 ifname=each["ifname"],
                 confs=tuple(each["confs"]),
                 reservations=tuple(

@@ -8,7 +8,9 @@ from multinic_cni import __version__
 from multinic_cni.cli.explain import explain
 from multinic_cni.cli.gc import gc
 from multinic_cni.cli.ipam import ipam
+from multinic_cni.cli.nics import nics
 from multinic_cni.cli.schema import schema
+from multinic_cni.cli.topology import topology
 from multinic_cni.cli.validate import validate
 
 app = typer.Typer(
@@ -20,6 +22,8 @@ app = typer.Typer(
 )
 app.command()(validate)
 app.command()(explain)
+app.command()(nics)
+app.command()(topology)
 app.command()(schema)
 app.add_typer(ipam, name="ipam")
 app.command()(gc)

@@ -1,4 +1,4 @@
-"""What the commands on a node's store have in common: their options."""
+"""What the commands on a node have in common: their options."""
 
 from __future__ import annotations
 
@@ -36,3 +36,13 @@ DataDir = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SysRoot = Annotated[
+    str,
+    typer.Option(
+        "--sysroot",
+        metavar="DIR",
+        help="Another node, whose files scripts/collect.sh has put into this folder;"
+        " all other folders are then below it.",
+        callback=lambda path: os.path.abspath(path) if path else "",
+    ),
+]

@@ -1,4 +1,4 @@
-"""What the commands on a node's store have in common: how they print and how they fail."""
+"""What the commands on a node have in common: how they print and how they fail."""
 
 from __future__ import annotations
 
@@ -48,9 +48,13 @@ def print_line(text: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table: with rich on a terminal, else one line a row with nothing in it but text."""
-    console = Console()
-    if not console.is_terminal:
+    """Print a table: with rich on a terminal, else one line a row with nothing in it but text.
+
+    One that is too wide for the terminal is left to it, which wraps lines: rich would cut them off.
+    """
+    console, rows = Console(), list(rows)
+    needed = sum(width + 2 for width in _widths([columns, *rows]))
+    if not console.is_terminal or needed > console.width:
         _print_aligned([columns, *rows])
         return
     table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
@@ -59,16 +63,34 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console.print(table)
 
 
+def print_filled_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table without the columns in which nothing stands, the first one excepted."""
+    kept = [index for index in range(len(columns)) if not index or any(row[index] for row in rows)]
+    print_table([columns[i] for i in kept], [[row[i] for i in kept] for row in rows])
+
+
+def print_error(message: str, details: str) -> None:
+    """Print what would fail, on stdout with the rest of what was found out."""
+    typer.secho("error: ", fg="red", nl=False)
+    print_line(message)
+    if details:
+        print_line(details)
+
+
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:
     """Print names and values, but no empty ones."""
     _print_aligned([(name, value) for name, value in fields if value])
 
 
 def _print_aligned(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = _widths(rows)
     for row in rows:
         padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
         print_line("  ".join(padded).rstrip())
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
 def _harmless(text: str) -> str:

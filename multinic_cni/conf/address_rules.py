@@ -27,7 +27,14 @@ if TYPE_CHECKING:
 
 
 def masters_of(document: Document) -> list[str]:
-    """Return masterNets and masters in the order that numbers the interfaces."""
+    """Return rails, or masterNets and masters, in the order that numbers the interfaces.
+
+    Rails are called rail0, rail1 …: their NICs have other names on each node.
+    """
+    if document.get("rails") is not None or document.get("railPciAddresses") is not None:
+        from multinic_cni.conf.nic_rules import count_of_rails  # noqa: PLC0415 - for those with some
+
+        return [f"rail{number}" for number in range(count_of_rails(document))]
     return [*(document.get("masterNets") or []), *(document.get("masters") or [])]
 
 
@@ -128,7 +135,7 @@ def _subnets(
 
 def _interfaces(masters: Sequence[str], bits: int) -> Iterator[Problem]:
     if not masters:
-        message = "needs masterNets or masters: their order numbers the interfaces' blocks"
+        message = "needs rails, masterNets or masters: their order numbers the interfaces' blocks"
         yield Problem(path="subnet", message=message)
     elif len(masters) > 1 << bits:
         message = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-MAC_DIGITS = 12
+MAC_DIGITS, ID_DIGITS = 12, 4
 HEX = frozenset("0123456789abcdefABCDEF")
 
 
@@ -71,6 +71,39 @@ def nic_pattern(text: str) -> str:
     return "must not hold '/' or white space" if any(c == "/" or c.isspace() for c in text) else ""
 
 
+def bandwidth(text: str) -> str:
+    from multinic_selectors.bandwidth import BandwidthError, parse_bandwidth  # noqa: PLC0415 - rare
+
+    try:
+        parse_bandwidth(text)
+    except BandwidthError as error:
+        return str(error)
+    return ""
+
+
+def hex_id(text: str) -> str:
+    """Accept four digits as lspci writes them, also with 0x before them."""
+    digits = text.removeprefix("0x")
+    if len(digits) == ID_DIGITS and HEX.issuperset(digits):
+        return ""
+    return f"{text!r} is no PCI id of four hexadecimal digits, such as 15b3"
+
+
+def pci_address(text: str) -> str:
+    from multinic_selectors.devices import is_pci_address  # noqa: PLC0415 - rare
+
+    return "" if is_pci_address(text) else f"{text!r} is no PCI address such as 0000:3b:00.0"
+
+
+def rail(text: str) -> str:
+    """Accept a PCI address, a subnet, driver:NAME, or a NIC's name, altname or glob."""
+    if text.startswith("driver:"):
+        return "" if text.removeprefix("driver:") else "must name a driver"
+    if "/" in text:
+        return cidr(text)
+    return pci_address(text) if ":" in text else nic_pattern(text)
+
+
 def mac(text: str) -> str:
     digits = text.replace(":", "")
     if len(digits) == MAC_DIGITS and HEX.issuperset(digits) and text[2::3] == ":" * 5:
@@ -88,4 +121,8 @@ FORMATS: dict[str, Callable[[str], str]] = {
     "absolute-path": absolute_path,
     "nic-pattern": nic_pattern,
     "mac": mac,
+    "bandwidth": bandwidth,
+    "hex-id": hex_id,
+    "pci-address": pci_address,
+    "rail": rail,
 }

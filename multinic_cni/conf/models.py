@@ -13,14 +13,18 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 from multinic_cni.conf.address_models import Dns, MultiNicIpam, Route
 from multinic_cni.conf.model_words import (
     AbsolutePath,
+    Bandwidth,
     Block,
     Cidr,
     CidrOrEmpty,
     DelegateType,
     Document,
+    HexId,
     NetworkName,
     NicPattern,
     OpenBlock,
+    PciAddress,
+    Rail,
 )
 
 
@@ -81,17 +85,35 @@ class Args(OpenBlock):
     cni: Document | None = None
 
 
+class DeviceKind(Block):
+    """One kind of device that belongs to a class: a NIC is of it if every given key fits."""
+
+    vendor: HexId | None = Field(None, description="PCI vendor id, such as 15b3")
+    products: Annotated[list[HexId], Field(min_length=1)] | None = Field(
+        None, description="PCI device ids, such as 101e"
+    )
+    driver: str | None = None
+    minSpeed: Bandwidth | None = Field(None, description="an unknown speed does not reach it")
+
+
 class AttachPolicy(Block):
     """Which and how many NICs a pod gets."""
 
     strategy: Literal["none", "costOpt", "perfOpt", "devClass", "topology"] = "none"
     nics: Annotated[int, Field(ge=1)] | None = Field(None, description="at most; default: all")
     minNics: Annotated[int, Field(ge=1)] = Field(1, description="fewer usable ones are an error")
-    target: str | None = None
-    class_: str | None = Field(None, alias="class")
-    classes: Document | None = None
+    target: Bandwidth | None = Field(
+        None, description="of perfOpt and costOpt: what a pod needs of all its NICs together"
+    )
+    class_: str | None = Field(None, alias="class", description="NICs of other kinds do not count")
+    classes: dict[str, Annotated[list[DeviceKind], Field(min_length=1)]] | None = Field(
+        None, description="beside those of the node's classes.d; any of a class's kinds will do"
+    )
+    rdma: bool = Field(
+        default=False, description="a NIC without an RDMA port that is ACTIVE counts as unhealthy"
+    )
     unhealthy: Literal["skip", "fail", "use"] = Field(
-        "skip", description="what to do with a NIC that is down or has no carrier"
+        "skip", description="what to do with a NIC that cannot carry traffic now"
     )
 
 
@@ -119,6 +141,25 @@ class NetConf(OpenBlock):
     masters: Annotated[list[NicPattern], Field(max_length=256)] | None = Field(
         None, description="names, altnames or globs of NICs"
     )
+    rails: (
+        Annotated[int, Field(ge=1, le=256)]
+        | Annotated[
+            list[Rail | Annotated[list[Rail], Field(min_length=1)]],
+            Field(min_length=1, max_length=256),
+        ]
+        | None
+    ) = Field(
+        None,
+        description="instead of masterNets and masters: each rail's alternatives (PCI address,"
+        " subnet, driver:NAME, name, altname or glob), or the number of rails in node.json",
+    )
+    railPciAddresses: (
+        Annotated[
+            list[Annotated[list[PciAddress], Field(min_length=1)]],
+            Field(min_length=1, max_length=256),
+        ]
+        | None
+    ) = Field(None, description="rails, as NVIDIA's operators name them")
     attachPolicy: AttachPolicy | None = None
     subnet: CidrOrEmpty | Annotated[list[Cidr], Field(min_length=1, max_length=2)] | None = Field(
         None, description="the pods' addresses over all nodes; a list of one per family"
@@ -147,6 +188,7 @@ class NetConf(OpenBlock):
     prevResult: Document | None = Field(None, description="set by the runtime")
     deviceID: str | None = Field(None, description="set by Multus")
     pciBusID: str | None = Field(None, description="set by Multus")
+    deviceIDs: list[str] | None = Field(None, description="set by whoever has given out devices")
     daemonIP: str | None = Field(None, description="accepted, unused")
     daemonPort: int | None = Field(None, description="accepted, unused")
     valid_attachments: list[ValidAttachment] | None = Field(None, alias="cni.dev/valid-attachments")

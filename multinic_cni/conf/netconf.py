@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from multinic_cni.conf import table
+from multinic_cni.conf.address_rules import masters_of
 from multinic_cni.conf.checker import check
 from multinic_cni.conf.problems import to_error
 from multinic_cni.conf.rules import rule_problems
@@ -15,7 +16,7 @@ from multinic_ipam.networks import Network
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from multinic_cni.conf.problems import Problem
@@ -24,18 +25,27 @@ OPERATOR_NAME = "multi-nic"  # the name under which the Multi-NIC operator's con
 
 
 class AttachPolicy(Value):
-    """How many NICs, and what to do with unhealthy ones."""
+    """Which and how many NICs, and what to do with unhealthy ones.
+
+    `target` is in Mbit/s; `classes` are documents, from a class's name to its kinds of devices.
+    """
 
     strategy: str
     nics: int | None
     min_nics: int
+    target: int | None
+    class_name: str
+    classes: dict[str, Any]
+    rdma: bool
     unhealthy: str
 
 
 class NetConf(Value):
     """A net conf that has passed every check.
 
-    `chain` are the delegates' templates; `devices` what Multus named.
+    `chain` are the delegates' templates; `devices` what the runtime named. `masters_in_order` are
+    the entries that number the NICs: rail0, rail1 … or those of masterNets, then of masters.
+    `rails` is None where the conf has none, and empty where each node's file names its own.
     """
 
     cni_version: str
@@ -43,6 +53,8 @@ class NetConf(Value):
     chain: tuple[dict[str, object], ...]
     master_nets: tuple[Network, ...]
     masters: tuple[str, ...]
+    masters_in_order: tuple[str, ...]
+    rails: tuple[Sequence[str], ...] | None
     attach_policy: AttachPolicy
     subnets: tuple[Network, ...]
     hosts: dict[str, int]
@@ -116,10 +128,16 @@ def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:
         chain=tuple(plugin) if isinstance(plugin, list) else (plugin,),
         master_nets=tuple(Network.parse(text) for text in conf.get("masterNets") or ()),
         masters=tuple(conf.get("masters") or ()),
+        masters_in_order=tuple(masters_of(conf)),
+        rails=_rails(conf),
         attach_policy=AttachPolicy(
             strategy=policy["strategy"],
             nics=policy.get("nics"),
             min_nics=policy["minNics"],
+            target=_target(policy.get("target")),
+            class_name=policy.get("class") or "",
+            classes=policy.get("classes") or {},
+            rdma=policy["rdma"],
             unhealthy=policy["unhealthy"],
         ),
         subnets=tuple(subnets_of(conf.get("subnet"))),
@@ -136,9 +154,39 @@ def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:
         cni_args=(conf.get("args") or {}).get("cni") or {},
         runtime_config=conf.get("runtimeConfig") or {},
         prev_result=conf.get("prevResult"),
-        devices=tuple(conf[key] for key in ("deviceID", "pciBusID") if conf.get(key)),
+        devices=_devices(conf),
         valid_attachments=_valid_attachments(conf),
     )
+
+
+def _rails(conf: Mapping[str, Any]) -> tuple[Sequence[str], ...] | None:
+    if conf.get("rails") is None and conf.get("railPciAddresses") is None:
+        return None
+    from multinic_cni.conf.nic_rules import rails_in  # noqa: PLC0415 - for confs that have some
+
+    return tuple(rails_in(conf))
+
+
+def _target(text: str | None) -> int | None:
+    if text is None:
+        return None
+    from multinic_selectors.bandwidth import parse_bandwidth  # noqa: PLC0415 - rare
+
+    return parse_bandwidth(text)
+
+
+def _devices(conf: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what device plugins or DRA have given the pod, each once.
+
+    Multus writes its one device under three names; of different ones the most particular counts.
+    """
+    runtime_config = conf.get("runtimeConfig") or {}
+    single = [runtime_config.get("deviceID"), conf.get("deviceID"), conf.get("pciBusID")]
+    named = [each for each in single if isinstance(each, str) and each][:1]
+    for listed in (conf.get("deviceIDs"), runtime_config.get("deviceIDs")):
+        several = listed if isinstance(listed, list) else []
+        named += [each for each in several if isinstance(each, str) and each]
+    return tuple(dict.fromkeys(named))
 
 
 def _valid_attachments(conf: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:

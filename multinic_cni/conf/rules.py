@@ -31,16 +31,17 @@ def rule_problems(document: Document, refused: Container[str] = ()) -> list[Prob
 
 
 def _strategy(document: Document) -> Iterator[Problem]:
-    """Words that are agreed but not built are refused, never ignored."""
-    policy = document.get("attachPolicy") or {}
-    strategy = policy.get("strategy", "none")
-    if strategy != "none":
-        message = f"{strategy!r} is not in this release yet: use 'none'"
-        yield Problem(path="attachPolicy.strategy", message=message, code=UNSUPPORTED_FIELD)
-    for key in ("target", "class", "classes"):
-        if policy.get(key) is not None:
-            message = f"{shortened(policy[key])}: no strategy of this release uses it"
-            yield Problem(path=f"attachPolicy.{key}", message=message, code=UNSUPPORTED_FIELD)
+    if document.get("attachPolicy"):
+        from multinic_cni.conf.nic_rules import strategies  # noqa: PLC0415 - for confs that have it
+
+        yield from strategies(document)
+
+
+def _rails(document: Document) -> Iterator[Problem]:
+    if document.get("rails") is not None or document.get("railPciAddresses") is not None:
+        from multinic_cni.conf.nic_rules import rails  # noqa: PLC0415 - for confs that have some
+
+        yield from rails(document)
 
 
 def _not_in_this_release(document: Document) -> Iterator[Problem]:
@@ -78,7 +79,7 @@ def _counts(document: Document) -> Iterator[Problem]:
 
 def _rail_names(document: Document) -> Iterator[Problem]:
     if document.get("interfaceNames") == "rail" and not masters_of(document):
-        message = "rail numbers by the place in masterNets or masters: give one of them"
+        message = "rail numbers by the place in rails, masterNets or masters: give one of them"
         yield Problem(path="interfaceNames", message=message)
 
 
@@ -97,7 +98,16 @@ RULES: dict[Callable[[Document], Iterator[Problem]], tuple[str, ...]] = {
     _not_in_this_release: ("routing", "attach"),
     _delegates: ("plugin", "ipam"),
     _counts: ("attachPolicy",),
-    _rail_names: ("interfaceNames", "masterNets", "masters"),
+    _rails: ("rails", "railPciAddresses", "masterNets", "masters"),
+    _rail_names: ("interfaceNames", "rails", "railPciAddresses", "masterNets", "masters"),
     _master_nets: ("masterNets",),
-    addresses: ("ipam", "subnet", "masterNets", "masters", "hosts"),
+    addresses: (
+        "ipam",
+        "subnet",
+        "rails",
+        "railPciAddresses",
+        "masterNets",
+        "masters",
+        "hosts",
+    ),
 }

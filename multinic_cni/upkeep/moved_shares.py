@@ -8,11 +8,9 @@ ours would get the same addresses.
 
 from __future__ import annotations
 
-from multinic_cni.attachments.records import records_of
 from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode, encode
 from multinic_cni.log import log
-from multinic_cni.upkeep.liveness import Living
 from multinic_ipam.networks import parse_address
 from multinic_ipam.refusals import StoreError
 
@@ -58,6 +56,9 @@ def remember_shares(root: Folder, network: str, shares: dict[str, list[str]]) ->
 def _refuse_under_living_pods(
     data_dir: str, network: str, moved: Sequence[Want], known: Mapping[str, Sequence[str]]
 ) -> None:
+    from multinic_cni.attachments.records import records_of  # noqa: PLC0415 - where one has moved
+    from multinic_cni.upkeep.liveness import Living  # noqa: PLC0415 - the same
+
     living = Living()
     wants = {want.nic: want for want in moved}
     for seen in records_of(data_dir, network):

@@ -10,7 +10,6 @@ import time
 
 from multinic_cni import host
 from multinic_cni.attachments.claim import key_of
-from multinic_cni.attachments.records import all_records
 from multinic_cni.log import log
 from multinic_cni.reservations import with_store
 from multinic_cni.upkeep import backlog
@@ -69,7 +68,8 @@ def _sorted_by_boot(
     A record that cannot be read was torn by the power cut, unless it may be of this boot. One of a
     later release counts as this boot's: that release knows what to do with it.
     """
-    from multinic_cni.upkeep import sticky  # noqa: PLC0415 - once a boot
+    from multinic_cni.attachments.records import all_records  # noqa: PLC0415 - once a boot
+    from multinic_cni.upkeep import sticky  # noqa: PLC0415 - the same
 
     stale: list[tuple[str, str]] = []
     current: set[str] = set()

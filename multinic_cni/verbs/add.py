@@ -10,14 +10,13 @@ from multinic_cni.attachments.claim import claim, key_of
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.errors import BAD_ENVIRONMENT, NAME_TAKEN, TRY_AGAIN, CniError, io_failure
 from multinic_cni.intent import Intent
-from multinic_cni.leftovers import clear_leftover, put_aside, work_off_backlog
 from multinic_cni.log import log
 from multinic_cni.merge import merge
 from multinic_cni.netns import PodNetns
 from multinic_cni.preparation import prepare, refuse_own_netns
-from multinic_cni.removal import remove
 from multinic_cni.requests import refuse_ignored
 from multinic_cni.result import Result
+from multinic_cni.upkeep import backlog
 from multinic_cni.upkeep.reboot import reclaim_after_boot
 
 TYPE_CHECKING = False
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from multinic_cni.attaching import Attached
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
+    from multinic_cni.conf.netconf import NetConf
     from multinic_cni.invocation import Invocation
     from multinic_cni.preparation import Plan
 
@@ -45,21 +45,45 @@ def add(call: Invocation, document: object) -> dict[str, object]:
         key = key_of(call.container_id, call.ifname)
         held = claim(conf.data_dir, conf.name, key, deadline)
         try:
-            readable = clear_leftover(held, call, conf, deadline)
+            readable = not held.has_record() or _clear_leftover(held, call, conf, deadline)
             # Only now: an earlier ADD may have moved a NIC into the pod.
             plan = prepare(call, conf, deadline)
-            _refuse_taken_names(pod, plan.names)
-            if not readable:
-                put_aside(held, conf.data_dir, conf.name, key, deadline)
-            result = _attach_or_roll_back(held, plan, pod)
+            try:
+                _refuse_taken_names(pod, plan.names)
+                if not readable:
+                    _put_aside(held, conf, key, deadline)
+                result = _attach_or_roll_back(held, plan, pod)
+            finally:
+                plan.end_turn()
         finally:
             held.close()
-        work_off_backlog(conf.data_dir, call.path, deadline)
+        if not backlog.is_empty(conf.data_dir):
+            _work_off_backlog(conf, call, deadline)
+        if plan.device_info:
+            plan.device_info.write()  # last: an ADD that fails leaves no file
     except OSError as error:
         raise io_failure("attach the pod", error) from error
     finally:
         pod.close()
     return result.to_document(conf.cni_version)
+
+
+def _clear_leftover(held: Claim, call: Invocation, conf: NetConf, deadline: float) -> bool:
+    from multinic_cni.leftovers import clear_leftover  # noqa: PLC0415 - after a crash or a lost DEL
+
+    return clear_leftover(held, call, conf, deadline)
+
+
+def _put_aside(held: Claim, conf: NetConf, key: str, deadline: float) -> None:
+    from multinic_cni.leftovers import put_aside  # noqa: PLC0415 - where a record is damaged
+
+    put_aside(held, conf.data_dir, conf.name, key, deadline)
+
+
+def _work_off_backlog(conf: NetConf, call: Invocation, deadline: float) -> None:
+    from multinic_cni.leftovers import work_off_backlog  # noqa: PLC0415 - after a boot
+
+    work_off_backlog(conf.data_dir, call.path, deadline)
 
 
 def _open_pod(path: str) -> PodNetns:
@@ -132,11 +156,14 @@ def _merged(plan: Plan, outcomes: Sequence[Attached], pod: PodNetns) -> Result:
     links = {link.name: link for link in pod.netlink.links()}
     refuse_ignored(plan.wanted, [outcome.nic for outcome in outcomes], links)
     parts = [(outcome.nic.ifname, outcome.nic.result or Result()) for outcome in outcomes]
-    return merge(plan.previous, parts, plan.call.netns, links, plan.conf.dns)
+    functions = dict(zip(plan.names, plan.functions, strict=True))
+    return merge(plan.previous, parts, plan.call.netns, links, plan.conf.dns, functions=functions)
 
 
 def _roll_back(held: Claim, started: Record, plan: Plan) -> None:
     """Undo what was started. What cannot be undone stays recorded, for DEL to try again."""
+    from multinic_cni.removal import remove  # noqa: PLC0415 - where something has failed
+
     cancellation.ignore_from_now_on()
     log.info("rolling back")
     seconds = min(max(plan.conf.timeout, SHORTEST_ROLL_BACK), LONGEST_ROLL_BACK)

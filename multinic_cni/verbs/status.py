@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from multinic_cni import host
 from multinic_cni.addressing import ipam_without_nic, uses_store
+from multinic_cni.choosing import choose_for_nobody
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.delegates import chain_confs, executables
 from multinic_cni.delegation import ask_if_supported, delegation_without_pod
@@ -16,7 +16,8 @@ from multinic_cni.errors import (
     io_failure,
 )
 from multinic_cni.execution import drive
-from multinic_cni.preparation import choose, wanted_pools
+from multinic_cni.host import Host
+from multinic_cni.preparation import wanted_pools
 from multinic_cni.reservations import Want, choose_all, with_store
 from multinic_cni.upkeep.moved_shares import refuse_moved_shares
 from multinic_cni.upkeep.reboot import reclaim_after_boot
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.invocation import Invocation
     from multinic_ipam.store import Store
-    from multinic_selectors.nics import Nic
-    from multinic_selectors.selection import Choice
+    from multinic_selectors.candidates import Choice
 
 
 def status(call: Invocation, document: object) -> None:
@@ -47,12 +47,9 @@ def status(call: Invocation, document: object) -> None:
 
 
 def _problems(call: Invocation, conf: NetConf, deadline: float) -> list[CniError]:
-    try:
-        nics = host.nics()
-    except CniError as error:
-        return [error]
-    choices, errors = _choices(conf, nics)
-    errors += _store_problems(conf, choices, nics, deadline)
+    host = Host()
+    choices, errors = _choices(conf, host)
+    errors += _store_problems(conf, choices, host, deadline)
     delegation = delegation_without_pod(call.path)
     nic = choices[0].nic.name if choices else None
     confs = chain_confs(conf, nic, ipam_without_nic(conf))
@@ -62,15 +59,15 @@ def _problems(call: Invocation, conf: NetConf, deadline: float) -> list[CniError
     return errors + [error for error in answers if error is not None]
 
 
-def _choices(conf: NetConf, nics: Sequence[Nic]) -> tuple[Sequence[Choice], list[CniError]]:
+def _choices(conf: NetConf, host: Host) -> tuple[Sequence[Choice], list[CniError]]:
     try:
-        return choose(conf, nics).chosen, []
+        return choose_for_nobody(conf, host).chosen, []
     except CniError as error:
         return [], [CniError(LIMITED_CONNECTIVITY, error.message)]  # pods have lost NICs too
 
 
 def _store_problems(
-    conf: NetConf, choices: Sequence[Choice], nics: Sequence[Nic], deadline: float
+    conf: NetConf, choices: Sequence[Choice], host: Host, deadline: float
 ) -> list[CniError]:
     """Lock and write the store, and choose an address for each NIC without reserving it.
 
@@ -82,7 +79,7 @@ def _store_problems(
         if uses_store(conf):
             wants = [
                 Want(nic=nic, alternatives=pools, cooldown=conf.ipam.get("cooldown") or 0)
-                for nic, pools in wanted_pools(conf, choices, nics)
+                for nic, pools in wanted_pools(conf, choices, host)
             ]
 
             def choose_for_all(store: Store) -> None:

@@ -1,36 +1,39 @@
-"""PCI devices and their NICs, read in sysfs and only when a conf or a runtime names a device."""
+"""Names of devices, as runtimes and admins give them: they must not reach a path unchecked."""
 
 from __future__ import annotations
 
-import os
-
-SYSFS = "/sys"
 HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 FIELDS = (4, 2, 2, 1)  # domain, bus, device, function
+AUXILIARY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 def is_pci_address(text: str) -> bool:
-    """Tell whether a text has the form 0000:41:00.0; others must not reach a path in sysfs."""
-    parts = text.replace(".", ":").split(":")
+    """Tell whether a text has the form 0000:41:00.0."""
+    parts = text.split(":")
+    slot, dot, function = parts[-1].partition(".")
+    fields = (*parts[:-1], slot, function)
     return (
-        len(text) == len("0000:00:00.0")
-        and tuple(len(part) for part in parts) == FIELDS
-        and all(HEXADECIMAL.issuperset(part) for part in parts)
+        dot == "."
+        and tuple(len(field) for field in fields) == FIELDS
+        and all(HEXADECIMAL.issuperset(field) for field in fields)
     )
 
 
-def nics_of_device(address: str, sysfs: str = SYSFS) -> list[str]:
-    """Return the names of a PCI function's network interfaces; none if it has none here.
+def is_auxiliary(text: str) -> bool:
+    """Tell whether a text has the form mlx5_core.sf.4: module, kind and number."""
+    module, _, rest = text.partition(".")
+    kind, _, number = rest.partition(".")
+    return number.isdecimal() and all(
+        map(AUXILIARY.issuperset, (module or ".", kind or ".", number))
+    )
 
-    A virtio NIC hangs on the virtioN device below its function (/sys/bus/pci/devices/*/virtioN).
-    """
-    function = f"{sysfs}/bus/pci/devices/{address.lower()}"
-    holders = [function, *(f"{function}/{n}" for n in _names(function) if n.startswith("virtio"))]
-    return [name for holder in holders for name in _names(f"{holder}/net")]
 
-
-def _names(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+def normal_pci_address(text: str) -> str:
+    """Return the form that sysfs has, from one with 8 digits of domain or none; empty if none."""
+    text = text.strip().lower()
+    if text.count(":") == 1:
+        text = f"0000:{text}"
+    domain, _, rest = text.partition(":")
+    if len(domain) > FIELDS[0] and HEXADECIMAL.issuperset(domain):
+        text = f"{domain.lstrip('0').rjust(FIELDS[0], '0')}:{rest}"
+    return text if is_pci_address(text) else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multinic_selectors.nics import Nic
+from multinic_selectors.nics import Nic, Upper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,19 @@ if TYPE_CHECKING:
         def mac(self) -> str: ...
 
         @property
+        def permanent_mac(self) -> str: ...
+
+        @property
         def mtu(self) -> int: ...
+
+        @property
+        def medium(self) -> int: ...
+
+        @property
+        def operstate(self) -> str: ...
+
+        @property
+        def mode(self) -> str: ...
 
         @property
         def kind(self) -> str: ...
@@ -85,6 +97,10 @@ def inventory(
     uplinks = _uplinks({link.index: link for link in links}, list(default_routes))
     by_link: dict[int, list[tuple[int, int, int]]] = {}
     passing: dict[int, list[tuple[int, int, int]]] = {}
+    uppers: dict[int, list[Upper]] = {}
+    for link in links:
+        if link.lower:
+            uppers.setdefault(link.lower, []).append(Upper(link.name, link.kind, link.mode))
     for address in addresses:
         place = (address.version, address.number, address.prefix_length)
         by_link.setdefault(address.link, []).append(place)
@@ -96,14 +112,19 @@ def inventory(
             name=link.name,
             altnames=link.altnames,
             mac=link.mac,
+            permanent_mac=link.permanent_mac,
             mtu=link.mtu,
             kind=link.kind,
+            medium=link.medium,
             loopback=link.loopback,
             up=link.up,
             carrier=link.carrier,
+            operstate=link.operstate,
             addresses=by_link.get(link.index, []),
             passing=passing.get(link.index, []),
             enslaved_to=names.get(link.master, "?") if link.master else "",
+            stands_on=names.get(link.lower, "?") if link.lower else "",
+            uppers=uppers.get(link.index, ()),
             uplink=uplinks.get(link.index, ""),
         )
         for link in links
@@ -113,8 +134,8 @@ def inventory(
 def _uplinks(links: dict[int, Link], default_routes: Sequence[DefaultRoute]) -> dict[int, str]:
     """Say for each link below a default route how the route leaves by it.
 
-    Only the route of the lowest metric counts, per family; all its next hops do. A VLAN's parent
-    carries its traffic too.
+    Only the route of the lowest metric counts, per family; all its next hops do. What a VLAN or
+    another link stands on carries its traffic too.
     """
     uplinks: dict[int, str] = {}
     for version in (4, 6):
@@ -124,9 +145,19 @@ def _uplinks(links: dict[int, Link], default_routes: Sequence[DefaultRoute]) -> 
             link = links.get(route.link)
             if route.metric != lowest or link is None:
                 continue
-            uplinks.setdefault(link.index, f"the node's IPv{version} default route leaves by it")
-            below = links.get(link.lower)
-            if below is not None:
-                through = f"the node's IPv{version} default route leaves by it through {link.name}"
-                uplinks.setdefault(below.index, through)
+            leaves = f"the node's IPv{version} default route leaves by it"
+            uplinks.setdefault(link.index, leaves)
+            for below in _below(link, links):
+                uplinks.setdefault(below.index, f"{leaves} through {link.name}")
     return uplinks
+
+
+def _below(link: Link, links: dict[int, Link]) -> list[Link]:
+    """Return the links that a link stands on, from above."""
+    found: list[Link] = []
+    below = links.get(link.lower)
+    # A dump that is torn between two changes may show a circle.
+    while below is not None and below not in found:
+        found.append(below)
+        below = links.get(below.lower)
+    return found

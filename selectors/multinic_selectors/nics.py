@@ -8,6 +8,10 @@ if TYPE_CHECKING:
 
 
 HOST_LENGTHS = {4: 32, 6: 128}
+ETHERNET, INFINIBAND = 1, 32  # ARP hardware types (linux/if_arp.h)
+# With a carrier, these alone forbid traffic (RFC 2863): "down" and "lowerlayerdown" may stand there
+# for a second after the carrier has come, until the kernel's link watch has been round.
+NOT_READY = frozenset({"notpresent", "testing", "dormant"})
 
 
 def least_movable(addresses: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -19,13 +23,27 @@ def least_movable(addresses: Sequence[tuple[int, int, int]]) -> list[tuple[int, 
     return in_networks or list(addresses)
 
 
+class Upper:
+    """A link that stands on a NIC in the same netns; `mode` is an ipvlan's or a macvlan's."""
+
+    __slots__ = ("kind", "mode", "name")
+
+    def __init__(self, name: str, kind: str, mode: str = "") -> None:
+        self.name = name
+        self.kind = kind
+        self.mode = mode
+
+
 class Nic:
     """A network interface of the node.
 
-    `kind` is the kernel's link kind ("bond", "vlan", "veth" …), empty for a device. `addresses` are
-    (4 or 6, address, prefix length), `passing` those of them that are not the NIC's own for good:
-    added later in the same network, temporary, or in doubt. `enslaved_to` names the bridge or bond
-    whose port it is. `uplink` says how a default route leaves by it, empty if none does.
+    `kind` is the kernel's link kind ("bond", "vlan", "veth" …), empty for a device. `medium` is the
+    ARP hardware type (ETHERNET, INFINIBAND or another number of linux/if_arp.h). `operstate` is the
+    kernel's word. `addresses` are (4 or 6, address, prefix length), `passing` those of them that
+    are not the NIC's own for good: added later in the same network, temporary, or in doubt.
+    `enslaved_to` names the bridge, bond or team whose port it is, `stands_on` the link below it (a
+    VLAN's NIC), `uppers` are the links above it. `uplink` says how a default route leaves by it,
+    empty if none does.
     """
 
     __slots__ = (
@@ -37,11 +55,16 @@ class Nic:
         "kind",
         "loopback",
         "mac",
+        "medium",
         "mtu",
         "name",
+        "operstate",
         "passing",
+        "permanent_mac",
+        "stands_on",
         "up",
         "uplink",
+        "uppers",
     )
 
     def __init__(  # a plain record: one argument a field
@@ -51,28 +74,38 @@ class Nic:
         name: str,
         altnames: Sequence[str] = (),
         mac: str = "",
+        permanent_mac: str = "",
         mtu: int = 0,
         kind: str = "",
+        medium: int = ETHERNET,
         loopback: bool = False,
         up: bool = True,
         carrier: bool = True,
+        operstate: str = "unknown",
         addresses: Sequence[tuple[int, int, int]] = (),
         passing: Sequence[tuple[int, int, int]] = (),
         enslaved_to: str = "",
+        stands_on: str = "",
+        uppers: Sequence[Upper] = (),
         uplink: str = "",
     ) -> None:
         self.index = index
         self.name = name
         self.altnames = altnames
         self.mac = mac
+        self.permanent_mac = permanent_mac
         self.mtu = mtu
         self.kind = kind
+        self.medium = medium
         self.loopback = loopback
         self.up = up
         self.carrier = carrier
+        self.operstate = operstate
         self.addresses = addresses
         self.passing = passing
         self.enslaved_to = enslaved_to
+        self.stands_on = stands_on
+        self.uppers = uppers
         self.uplink = uplink
 
     @property
@@ -87,6 +120,8 @@ class Nic:
             return "it is down"
         if not self.carrier:
             return "it has no carrier"
+        if self.operstate in NOT_READY:
+            return f"its operational state is {self.operstate}"
         return ""
 
     def __repr__(self) -> str:

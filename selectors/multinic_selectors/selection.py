@@ -1,83 +1,65 @@
-"""Which NICs a pod gets: the admin's candidates, narrowed by the pod, less the unhealthy ones."""
+"""Which NICs a pod gets: of the candidates, those of the right kind, healthy, by a strategy."""
 
 from __future__ import annotations
 
-from multinic_selectors.globs import is_glob, matches
-from multinic_selectors.nics import natural_order
+from multinic_selectors.candidates import SelectionError, candidates_among, check_wish, is_named
+from multinic_selectors.candidates import unmatched as unmatched_entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Literal, Protocol
+    from collections.abc import Callable, Sequence
 
+    from multinic_selectors.candidates import Admin, Choice, Wish
     from multinic_selectors.nics import Nic
 
-    Unhealthy = Literal["skip", "fail", "use"]
-
-    class MasterNet(Protocol):
-        """A network that can tell whether an address lies in it."""
-
-        def holds(self, version: int, number: int) -> bool: ...
+    # A strategy: of candidates in their order, at most so many.
+    Pick = Callable[[Sequence[Choice], int | None], "Picked"]
+    Reasons = list[tuple[str, str]]  # (NIC, why not)
 
 
-# Link kinds that are NICs although software makes them; all others (veth, bridge, macvlan, tun …)
-# must be named.
-NIC_KINDS = frozenset({"", "bond", "team", "vlan"})
+class Picked:
+    """What a strategy takes, in the order of the candidates.
 
-
-class SelectionError(Exception):
-    """No permitted choice of NICs exists."""
-
-
-class Admin:
-    """What the net conf allows. Empty `master_nets` and `masters` allow every NIC.
-
-    `takes_nics` says that the delegate moves the NIC itself into the pod and sets it up there: a
-    NIC that is down is as good as any.
+    `passed` says why not, for each other candidate; `shortage` what is missing if what the pod
+    needs cannot be had: then nothing is taken.
     """
 
-    __slots__ = ("master_nets", "masters", "min_nics", "nics", "takes_nics", "unhealthy")
+    __slots__ = ("chosen", "passed", "shortage")
 
     def __init__(
         self,
-        *,
-        master_nets: Sequence[MasterNet] = (),
-        masters: Sequence[str] = (),
-        nics: int | None = None,
-        min_nics: int = 1,
-        unhealthy: Unhealthy = "skip",
-        takes_nics: bool = False,
+        chosen: Sequence[Choice],
+        passed: Sequence[tuple[str, str]] = (),
+        shortage: str = "",
     ) -> None:
-        self.master_nets = master_nets
-        self.masters = masters
-        self.nics = nics
-        self.min_nics = min_nics
-        self.unhealthy = unhealthy
-        self.takes_nics = takes_nics
+        self.chosen = chosen
+        self.passed = passed
+        self.shortage = shortage
+
+    @property
+    def names(self) -> list[str]:
+        return [choice.nic.name for choice in self.chosen]
 
 
-class Wish:
-    """What the pod asks for; it can only narrow what the admin allows."""
+class Judge:
+    """What is said of a NIC besides its name and addresses; each answer is a reason, or empty.
 
-    __slots__ = ("masters", "nics")
-
-    def __init__(self, *, masters: Sequence[str] = (), nics: int | None = None) -> None:
-        self.masters = masters
-        self.nics = nics
-
-
-class Choice:
-    """A chosen NIC and its place: where it stands in masterNets, after those in masters.
-
-    The place is the index of the NIC's pool and of its rail, so it depends on the net conf alone,
-    never on which other NICs are there. None when the conf names neither.
+    `misfit`: it is not of the wanted kind, so it does not count at all. `trouble`: it cannot carry
+    traffic now; `lasting_trouble`: nor could it once it is set up. `conflict`: the delegate would
+    fail on it, or break what others have there.
     """
 
-    __slots__ = ("nic", "place")
+    def misfit(self, _nic: Nic) -> str:
+        return ""
 
-    def __init__(self, nic: Nic, place: int | None) -> None:
-        self.nic = nic
-        self.place = place
+    def trouble(self, nic: Nic) -> str:
+        return nic.trouble
+
+    def lasting_trouble(self, _nic: Nic) -> str:
+        return ""
+
+    def conflict(self, _nic: Nic) -> str:
+        return ""
 
 
 class Selection:
@@ -99,130 +81,126 @@ class Selection:
         self.unhealthy = unhealthy
 
 
-def select(nics: Sequence[Nic], admin: Admin, wish: Wish) -> Selection:
-    """Choose by policy `none`; raises SelectionError that lists every NIC and why not."""
-    refused: list[tuple[str, str]] = []
-    candidates: list[Choice] = []
-    for nic in sorted(nics, key=lambda nic: natural_order(nic.name)):
-        reason = _why_no_candidate(nic, admin)
+def first(candidates: Sequence[Choice], limit: int | None) -> Picked:
+    """Take the first ones: the strategy `none`, and that of `devClass` once the class is sorted."""
+    chosen = candidates[:limit]
+    passed = [(each.nic.name, f"{limit} are enough") for each in candidates[len(chosen) :]]
+    return Picked(chosen, passed)
+
+
+def select(
+    nics: Sequence[Nic], admin: Admin, wish: Wish, judge: Judge | None = None, pick: Pick = first
+) -> Selection:
+    """Choose NICs; raises SelectionError that lists every NIC and why not.
+
+    The order of `nics` does not matter: candidates are sorted by place, then by name.
+    """
+    judge = judge or Judge()
+    candidates, refused = candidates_among(nics, admin)
+    check_wish(candidates, wish)
+    asked: list[Choice] = []
+    for choice in candidates:
+        reason = _why_not_asked(choice.nic, wish) or judge.misfit(choice.nic)
         if reason:
-            refused.append((nic.name, reason))
+            refused.append((choice.nic.name, reason))
         else:
-            candidates.append(Choice(nic, _place(nic, admin)))
-    candidates.sort(key=lambda choice: _net_place(choice.nic, admin))  # stable: then by name
-    _check_wish(candidates, wish)
-    asked = [choice for choice in candidates if _is_asked_for(choice.nic, wish)]
-    refused += [
-        (choice.nic.name, "the pod asks for other masters")
-        for choice in candidates
-        if choice not in asked
-    ]
-    limits = [limit for limit in (admin.nics, wish.nics) if limit is not None]
-    chosen: list[Choice] = []
-    unhealthy: list[tuple[str, str]] = []
-    for choice in asked:
-        if len(chosen) in limits:
-            refused.append((choice.nic.name, f"{len(chosen)} are enough"))
-        elif _is_unhealthy(choice.nic, admin):
-            unhealthy.append((choice.nic.name, choice.nic.trouble))
-        else:
-            chosen.append(choice)
+            asked.append(choice)
+    limits = [each for each in (admin.nics, wish.nics) if each is not None and not wish.devices]
+    strategy = _Strategy(admin, judge, pick, min(limits, default=None))
+    usable, sick = strategy.sorted_by_health(asked)
+    picked, conflicts = strategy.pick_without_conflict(usable)
     # A pod that asks for less than the admin's least gets what it asks for.
-    needed = max(1, min([admin.min_nics, *limits, *([len(asked)] if wish.masters else [])]))
-    if len(chosen) < needed:
-        raise SelectionError(
-            _too_few(chosen, needed, [*_unmatched(nics, admin), *unhealthy, *refused])
-        )
-    return Selection(chosen, refused, unhealthy)
+    narrowed = [len(asked)] if wish.masters else []
+    needed = len(wish.devices) or max(1, min([admin.min_nics, *limits, *narrowed]))
+    if picked.shortage or len(picked.chosen) < needed:
+        others = [*unmatched_entries(nics, admin), *conflicts, *sick, *refused, *picked.passed]
+        raise SelectionError(_too_few(picked, needed, others))
+    missed = [each for each in sick if strategy.would_take(each[0], usable, asked)]
+    spare = [each for each in sick if each not in missed]
+    return Selection(picked.chosen, [*refused, *spare, *conflicts, *picked.passed], missed)
 
 
-def _is_asked_for(nic: Nic, wish: Wish) -> bool:
-    return not wish.masters or any(_is_named(nic, master) for master in wish.masters)
+class _Strategy:
+    """A way of picking, kept away from NICs that are sick or in conflict."""
+
+    def __init__(self, admin: Admin, judge: Judge, pick: Pick, limit: int | None) -> None:
+        self._admin = admin
+        self._judge = judge
+        self._pick = pick
+        self._limit = limit
+
+    def sorted_by_health(self, asked: Sequence[Choice]) -> tuple[list[Choice], Reasons]:
+        """Return those that may be taken, and (name, trouble) of the others.
+
+        Unless sick ones are skipped, the strategy chooses among all: `fail` looks at its choice.
+        """
+        usable: list[Choice] = []
+        sick: Reasons = []
+        for choice in asked:
+            trouble = self._trouble(choice.nic) if self._admin.unhealthy == "skip" else ""
+            if trouble:
+                sick.append((choice.nic.name, trouble))
+            else:
+                usable.append(choice)
+        return usable, sick
+
+    def pick_without_conflict(self, usable: Sequence[Choice]) -> tuple[Picked, Reasons]:
+        """Pick; what is taken but cannot be had is replaced by others.
+
+        Raises SelectionError where nothing can replace it: a conflict is a mistake of a conf, for
+        which no pod shall quietly get less.
+        """
+        conflicts: Reasons = []
+        wanted = picked = self._pick(usable, self._limit)
+        while True:
+            self._refuse_trouble(picked)
+            found = [
+                (choice.nic.name, reason)
+                for choice in picked.chosen
+                for reason in [self._judge.conflict(choice.nic)]
+                if reason
+            ]
+            if not found:
+                break
+            conflicts += found
+            names = {name for name, _ in conflicts}
+            usable = [choice for choice in usable if choice.nic.name not in names]
+            picked = self._pick(usable, self._limit)
+        if conflicts and (picked.shortage or len(picked.chosen) < len(wanted.chosen)):
+            raise SelectionError("; ".join(f"NIC {name}: {reason}" for name, reason in conflicts))
+        return picked, conflicts
+
+    def would_take(self, name: str, usable: Sequence[Choice], asked: Sequence[Choice]) -> bool:
+        """Tell whether a sick NIC would be taken if it alone were in order."""
+        with_it = [each for each in asked if each in usable or each.nic.name == name]
+        return name in self._pick(with_it, self._limit).names
+
+    def _refuse_trouble(self, picked: Picked) -> None:
+        for choice in picked.chosen if self._admin.unhealthy == "fail" else ():
+            trouble = self._trouble(choice.nic)
+            if trouble:
+                message = f"NIC {choice.nic.name} is wanted, but {trouble}"
+                raise SelectionError(f"{message} (attachPolicy.unhealthy is fail)")
+
+    def _trouble(self, nic: Nic) -> str:
+        if self._admin.takes_nics and not nic.up:
+            # Nor can anybody know whether it will have a carrier.
+            return self._judge.lasting_trouble(nic)
+        return self._judge.trouble(nic)
 
 
-def _why_no_candidate(nic: Nic, admin: Admin) -> str:
-    if nic.loopback:
-        return "it is the loopback"
-    if any("\udc80" <= character <= "\udcff" for character in nic.name):
-        return "its name is not UTF-8"  # so that no document could hold it
-    named_exactly = any(_is_named(nic, master) for master in admin.masters if not is_glob(master))
-    if named_exactly or _net_place(nic, admin) < len(admin.master_nets):
-        return ""
-    if admin.masters or admin.master_nets:
-        if not any(_is_named(nic, master) for master in admin.masters):
-            return "neither its name nor its addresses are in " + " or ".join(
-                key
-                for key, given in (("masters", admin.masters), ("masterNets", admin.master_nets))
-                if given
-            )
-    elif nic.kind not in NIC_KINDS:
-        return f"it is a {nic.kind}: name it in masters to use it"
-    if nic.enslaved_to:
-        return f"it is a port of {nic.enslaved_to}: name it exactly in masters to use it"
-    if nic.uplink:
-        return f"{nic.uplink}: name it exactly in masters to use it"
+def _why_not_asked(nic: Nic, wish: Wish) -> str:
+    if wish.devices:
+        return "" if nic.name in wish.devices else "the runtime has given the pod other devices"
+    if wish.masters and not any(is_named(nic, master) for master in wish.masters):
+        return "the pod asks for other masters"
     return ""
 
 
-def _is_unhealthy(nic: Nic, admin: Admin) -> bool:
-    if admin.takes_nics and not nic.up:
-        return False  # nor can anybody know whether it will have a carrier
-    if nic.trouble and admin.unhealthy == "fail":
-        message = f"NIC {nic.name} is wanted, but {nic.trouble} (attachPolicy.unhealthy is fail)"
-        raise SelectionError(message)
-    return bool(nic.trouble) and admin.unhealthy == "skip"
-
-
-def _check_wish(candidates: Sequence[Choice], wish: Wish) -> None:
-    for master in wish.masters:
-        if not any(_is_named(choice.nic, master) for choice in candidates):
-            allowed = ", ".join(choice.nic.name for choice in candidates) or "none"
-            message = (
-                f"the pod asks for master {master!r}, which this network does not allow or this"
-                f" node does not have; allowed here: {allowed}"
-            )
-            raise SelectionError(message)
-
-
-def _is_named(nic: Nic, pattern: str) -> bool:
-    return any(matches(name, pattern) for name in (nic.name, *nic.altnames))
-
-
-def _net_place(nic: Nic, admin: Admin) -> int:
-    for place, net in enumerate(admin.master_nets):
-        if any(net.holds(version, number) for version, number, _ in nic.addresses):
-            return place
-    return len(admin.master_nets)
-
-
-def _place(nic: Nic, admin: Admin) -> int | None:
-    place = _net_place(nic, admin)
-    if place < len(admin.master_nets):
-        return place
-    for offset, master in enumerate(admin.masters):
-        if _is_named(nic, master):
-            return place + offset
-    return None
-
-
-def _unmatched(nics: Sequence[Nic], admin: Admin) -> list[tuple[str, str]]:
-    """Return the entries of the conf that no NIC of the node fits."""
-    nets = [
-        (str(net), "no NIC has an address in this masterNet")
-        for net in admin.master_nets
-        if not any(net.holds(each[0], each[1]) for nic in nics for each in nic.addresses)
-    ]
-    names = [
-        (master, "no NIC has this name")
-        for master in admin.masters
-        if not any(_is_named(nic, master) for nic in nics)
-    ]
-    return nets + names
-
-
-def _too_few(chosen: Sequence[Choice], needed: int, refused: Sequence[tuple[str, str]]) -> str:
-    reasons = [f"{choice.nic.name}: usable" for choice in chosen]
+def _too_few(picked: Picked, needed: int, refused: Sequence[tuple[str, str]]) -> str:
+    reasons = [f"{name}: usable" for name in picked.names]
     reasons += [f"{name}: {reason}" for name, reason in refused]
     listed = "; ".join(reasons) or "the node has no NIC"
     nics = "1 NIC" if needed == 1 else f"{needed} NICs"
-    return f"{nics} needed, {len(chosen)} usable on this node ({listed})"
+    missing = picked.shortage or f"{nics} needed, {len(picked.chosen)} usable on this node"
+    return f"{missing} ({listed})"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 # What is remembered for later calls, and grows with networks and pages of addresses, not with pods.
-MEMORY = {"boot", "turns", "shares", "sticky"}
+MEMORY = {"boot", "turns", "shares", "sticky", "uses"}
 EARLIER_BOOT = "00000000-0000-4000-8000-000000000000"
 
 
@@ -48,7 +48,8 @@ class State:
             str(file.relative_to(self.root))
             for file in self.root.rglob("*")
             if not file.is_dir()
-            and file not in {self.root / "lock", self.root / "pools/.reservation"}
+            and file
+            not in {self.root / name for name in ("lock", "choosing", "pools/.reservation")}
             and "last_reserved_ip." not in file.name
             and str(file.relative_to(self.root)).partition("/")[0] not in MEMORY
         )

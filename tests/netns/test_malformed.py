@@ -131,7 +131,8 @@ CONFS: dict[str, tuple[dict[str, Any], int, list[str]]] = {
     "prevResult a list": ({"prevResult": []}, CONF, ["prevResult"]),
     "prevResult of nonsense": ({"prevResult": {"interfaces": 7}}, DECODE, ["prevResult"]),
     "no such strategy": ({"attachPolicy": {"strategy": "best"}}, CONF, ["attachPolicy.strategy"]),
-    "not in this release": ({"attachPolicy": {"strategy": "costOpt"}}, 2, ["costOpt"]),
+    "not in this release": ({"attach": "builtin"}, 2, ["attach"]),
+    "costOpt without target": ({"attachPolicy": {"strategy": "costOpt"}}, CONF, ["target"]),
     "several mistakes": (
         {"timeout": "1", "masterNets": [7], "plugin": {"type": ""}},
         CONF,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from multinic_ipam.networks import Network
-from multinic_selectors.selection import Admin, Selection, SelectionError, Wish, select
+from multinic_selectors.candidates import Admin, SelectionError, Wish
+from multinic_selectors.selection import Selection, select
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

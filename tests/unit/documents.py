@@ -126,21 +126,35 @@ PLUGINS = keyed(
         "sysctl": PLAIN,
     },
 )
+BANDWIDTHS = st.sampled_from(["100Gbps", "25G", "400 Mbit/s", "1.6T"])
+HEX_IDS = st.sampled_from(["15b3", "0x101B", "1af4"])
+KINDS = keyed(
+    {},
+    {
+        "vendor": or_null(HEX_IDS),
+        "products": or_null(st.lists(HEX_IDS, min_size=1, max_size=2)),
+        "driver": or_null(WORDS),
+        "minSpeed": or_null(BANDWIDTHS),
+    },
+)
 POLICIES = keyed(
     {},
     {
         "strategy": st.sampled_from(["none", "costOpt", "perfOpt", "devClass", "topology"]),
         "nics": or_null(st.integers(1, 16)),
         "minNics": st.integers(1, 16),
-        "target": or_null(WORDS),
+        "target": or_null(BANDWIDTHS),
         "class": or_null(WORDS),
-        "classes": or_null(PLAIN),
+        "classes": or_null(st.dictionaries(WORDS, st.lists(KINDS, min_size=1, max_size=2))),
+        "rdma": st.booleans(),
         "unhealthy": st.sampled_from(["skip", "fail", "use"]),
     },
 )
 ATTACHMENTS = or_null(
     st.lists(keyed({"containerID": WORDS, "ifname": WORDS}, {"netns": WORDS}), max_size=2)
 )
+PCI_ADDRESSES = st.sampled_from(["0000:3b:00.0", "10de:AF:1f.7"])
+RAILS = PCI_ADDRESSES | CIDRS | WORDS | st.just("driver:mlx5_core")
 PATHS = st.sampled_from(["/var/lib/cni/multinic", "/", "/var/log/..."])
 
 VALID = keyed(
@@ -153,6 +167,12 @@ VALID = keyed(
     {
         "masterNets": or_null(st.lists(CIDRS, max_size=3)),
         "masters": or_null(st.lists(WORDS, max_size=3)),
+        "rails": st.none()
+        | st.integers(1, 256)
+        | st.lists(RAILS | st.lists(RAILS, min_size=1, max_size=2), min_size=1, max_size=2),
+        "railPciAddresses": or_null(
+            st.lists(st.lists(PCI_ADDRESSES, min_size=1, max_size=2), min_size=1, max_size=2)
+        ),
         "attachPolicy": or_null(POLICIES),
         "subnet": st.none() | CIDRS | st.just("") | st.lists(CIDRS, min_size=1, max_size=2),
         "hosts": or_null(st.dictionaries(WORDS, st.integers(0, 64), max_size=2)),
@@ -173,6 +193,7 @@ VALID = keyed(
         "prevResult": or_null(PLAIN),
         "deviceID": or_null(WORDS),
         "pciBusID": or_null(WORDS),
+        "deviceIDs": or_null(st.lists(WORDS, max_size=2)),
         "daemonIP": or_null(WORDS),
         "daemonPort": or_null(st.integers()),
         "cni.dev/valid-attachments": ATTACHMENTS,
@@ -201,6 +222,9 @@ STRANGE_TEXTS = st.sampled_from(
         "multi-config",
         "host-device-ipam",
         "none",
+        "driver:",
+        "0000:3b:00.8x",
+        "10GB",
         "9000",
         "true",
     ]

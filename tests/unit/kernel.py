@@ -33,7 +33,7 @@ def message(kind: type[Any], number: int, attributes: Attributes, **fields: obje
 
 
 def link(*attributes: tuple[str, Any], **fields: object) -> bytes:
-    return message(ifinfmsg, NEW_LINK, list(attributes), **fields)
+    return message(ifinfmsg, NEW_LINK, list(attributes), **{"ifi_type": 1, **fields})
 
 
 def address(*attributes: tuple[str, Any], **fields: object) -> bytes:

@@ -77,6 +77,7 @@ class PretendedNode:
             patch.setattr(module, "chain_confs", lambda *_arguments: ())
         patch.setattr(host, "boot_id", lambda: self.boot)
         patch.setattr(host, "nics", lambda: NICS)
+        patch.setattr(host, "SYSFS", str(root / "sys"))
         patch.setattr(probing, "probe", self._probe)
         patch.setattr(add, "attach", _attach)
         patch.setattr(cancellation, "_ignored", [])

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_cni.conf.node import Node
+from multinic_cni.conf.node import NodeFile
 from multinic_cni.errors import CniError
 from multinic_cni.host_index import ThisNode
 from multinic_cni.sharing import Sharing
 from multinic_ipam.networks import parse_address
-from multinic_selectors.selection import Choice
+from multinic_selectors.candidates import Choice
 
 if TYPE_CHECKING:
     from multinic_cni.conf.netconf import NetConf
@@ -30,7 +30,7 @@ def shares(
     addresses: tuple[str, ...] = (),
 ) -> NicShares:
     """Return a NIC's shares on a node with this name, and index in its file, and addresses."""
-    node = ThisNode(conf.hosts, lambda: Node(host_index=index), lambda: name)
+    node = ThisNode(conf.hosts, lambda: NodeFile(host_index=index), lambda: name)
     own = [parse_address(each) for each in addresses]
     return Sharing(conf, node, own).of(Choice(nic, place))
 

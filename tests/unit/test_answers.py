@@ -154,6 +154,83 @@ def test_details_are_kept(details: object, expected: str) -> None:
     assert expected == error.details[: len(expected)]
 
 
+# What the kernel says to a delegate; its type; what is then explained.
+KERNEL: list[tuple[str, str, str]] = [
+    (
+        "failed to create macvlan: device or resource busy",
+        "macvlan",
+        (
+            "somebody takes the frames of NIC rail0 already: links of another kind (macvlan or"
+            " ipvlan), perhaps in a netns that no record of ours knows (`ip -all netns exec ip -d"
+            " link` shows them), or a bridge, bond, team, Open vSwitch or macsec whose port it is"
+        ),
+    ),
+    (
+        "failed to create ipvlan: Operation not supported",
+        "aws-ipvlan",
+        "is the kernel's module there? Try: modprobe ipvlan",
+    ),
+    (
+        "failed to create vlan: operation not supported",
+        "vlan",
+        (
+            "is the kernel's module there? Try: modprobe vlan; "
+            "NIC rail0 may be of a kind that carries no VLANs, as InfiniBand"
+        ),
+    ),
+    (
+        "failed to create macvlan: invalid argument",
+        "macvlan",
+        (
+            "NIC rail0 is no Ethernet, has a smaller mtu than the one wanted, or has a macvlan link"
+            " in mode passthru, perhaps in another netns"
+        ),
+    ),
+    (
+        "failed to create vlan: invalid argument",
+        "vlan",
+        "NIC rail0 has a smaller mtu than the one wanted",
+    ),
+    (
+        "failed to create vlan: file exists",
+        "vlan",
+        "NIC rail0 has a VLAN of that vlanId already, perhaps in another netns",
+    ),
+    (
+        "failed to set up: address already in use",
+        "macvlan",
+        "another macvlan link of NIC rail0, perhaps in another netns, has that MAC or address",
+    ),
+    (
+        "no such device",
+        "host-device",
+        (
+            "NIC rail0 has gone since it was chosen: its driver was unbound, or it went into"
+            " another netns"
+        ),
+    ),
+    (
+        'failed to lookup master "rail0": Link not found',
+        "ipvlan",
+        "NIC rail0 has gone since it was chosen, or got another name",
+    ),
+    ("file exists", "macvlan", ""),
+    ("invalid argument", "tuning", ""),
+    ("device or resource busy", "host-device", ""),
+    ("no route to host", "macvlan", ""),
+]
+
+
+@pytest.mark.parametrize(("words", "kind", "hints"), KERNEL)
+def test_words_of_the_kernel_are_explained(words: str, kind: str, hints: str) -> None:
+    executed = Command(executable=f"/opt/cni/bin/{kind}", environment={}, stdin=b"{}")
+    on_rail0 = Call(command="ADD", conf={**CONF, "type": kind}, nic="rail0", ifname="net1")
+    error = understand(on_rail0, executed, printed({"code": 999, "msg": words}, status=1)).error
+    assert error is not None
+    assert words in error.message
+    assert hints == error.details.partition("repeat it with: ")[0].removesuffix("; ")
+
+
 def test_quoted_output_is_short() -> None:
     error = failed(Outcome(exit_status=1, stdout=b"x" * 100_000))
     assert len(error.message) < 600

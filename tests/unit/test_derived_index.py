@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from multinic_cni.conf.node import Node
-from multinic_selectors.selection import Choice
+from multinic_cni.conf.node import NodeFile
+from multinic_selectors.candidates import Choice
 from tests.unit.confs import net_conf
 from tests.unit.nics import nic
 from tests.unit.rails import OWN
@@ -70,7 +70,7 @@ def test_none_follows_from_passing_addresses_alone() -> None:
     own = nic("rail0", "10.9.0.3/24", passing=("10.1.0.5/24",))
     reason = "which has no address of its own in an entry of masterNets"
     assert reason in refusal(conf_of(), Choice(own, 0)).message
-    assert 7 == index_of(conf_of(), Choice(own, 0), Node(host_index=7)).number
+    assert 7 == index_of(conf_of(), Choice(own, 0), NodeFile(host_index=7)).number
 
 
 RANGE = {"subnet": "10.9.0.0/16", "perNodeBlockSize": 100}
@@ -82,8 +82,8 @@ def test_none_follows_where_several_masters_share_one_network() -> None:
     error = refusal(both, FIRST)
     reason = "none follows from 10.1.0.5 in 10.1.0.0/24, since several masters share 10.9.0.0/16"
     assert reason in error.message
-    assert 7 == index_of(both, FIRST, Node(host_index=7)).number
-    assert "" == index_of(both, FIRST, Node(host_index=7)).hint
+    assert 7 == index_of(both, FIRST, NodeFile(host_index=7)).number
+    assert "" == index_of(both, FIRST, NodeFile(host_index=7)).hint
 
 
 @pytest.mark.parametrize(

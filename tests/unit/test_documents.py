@@ -8,7 +8,8 @@ import pytest
 
 from multinic_cni import errors
 from multinic_cni.conf.address_models import MultiNicIpam
-from multinic_cni.conf.models import AttachPolicy, NetConf
+from multinic_cni.conf.models import AttachPolicy, DeviceKind, NetConf
+from multinic_cni.conf.node import PATH_KEYS, SCHEMA
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 # What the specification defines, what runtimes set, and the operator's keys that do nothing here.
@@ -17,7 +18,8 @@ ELSEWHERE = ("set by", "accepted, unused")
 
 
 def keys() -> list[str]:
-    fields = {**NetConf.model_fields, **AttachPolicy.model_fields, **MultiNicIpam.model_fields}
+    models = (NetConf, AttachPolicy, DeviceKind, MultiNicIpam)
+    fields = {name: field for model in models for name, field in model.model_fields.items()}
     return sorted(
         field.alias or name
         for name, field in fields.items()
@@ -30,6 +32,11 @@ def keys() -> list[str]:
 @pytest.mark.parametrize("key", keys())
 def test_key_stands_in_the_readme(key: str) -> None:
     assert f"`{key}`" in README or f'"{key}"' in README or f"ipam.{key}`" in README
+
+
+@pytest.mark.parametrize("key", sorted({*SCHEMA[1], *PATH_KEYS}))
+def test_key_of_the_nodes_file_stands_in_the_readme(key: str) -> None:
+    assert f"`{key}`" in README
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from multinic_cni import host, preparation
+from multinic_cni import host
 from multinic_cni.cli.app import app
-from multinic_cni.conf.node import PATH, Node
+from multinic_cni.conf.node import PATH, NodeFile
 from multinic_cni.errors import BAD_CONF, NO_NICS
 from tests.unit.confs import document
 from tests.unit.nics import nic
@@ -28,6 +28,7 @@ DERIVABLE: dict[str, Any] = {
     "subnet": ["192.168.0.0/16", "fd00::/48"],
     "ipam": {**OWN, "interfaceBlock": 2, "hostBlock": 8, "gatewayIndex": 1},
 }
+TWO = [["rail0", "0 (10.1.0.0/24)", "net1"], ["rail1", "1 (10.2.0.0/24)", "net1-1"]]
 
 
 @pytest.fixture(autouse=True)
@@ -36,21 +37,33 @@ def node(monkeypatch: pytest.MonkeyPatch) -> list[Nic]:
     nics = list(NICS)
     monkeypatch.setattr(host, "nics", lambda: nics)
     monkeypatch.setattr(host, "name", lambda: "node-a")
-    monkeypatch.setattr(preparation, "read_node", Node)
+    monkeypatch.setattr(host, "read_node", lambda _path: NodeFile())
     return nics
 
 
 def run(folder: Path, conf: object, *options: str) -> tuple[int, str]:
     file = folder / "20-rails.conf"
+    if isinstance(conf, dict):
+        conf = {"dataDir": f"{folder}/data", **conf}
     file.write_text(json.dumps(conf))
     ended = CliRunner().invoke(app, ["explain", *options, str(file)])
     return ended.exit_code, ended.output.replace(f"{folder}/", "")
 
 
+def cells(lines: list[str]) -> list[list[str]]:
+    """Return the cells of a table's lines, which two spaces part; empty ones leave no trace."""
+    own = [line for line in lines if line.startswith("rail")]
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in own]
+
+
+def chosen(output: str) -> list[list[str]]:
+    """Return the first table, of the NICs."""
+    return cells(output.split("\n\n", maxsplit=1)[0].splitlines())
+
+
 def rows(output: str) -> list[list[str]]:
-    """Return the cells of the table's lines, which two spaces part."""
-    lines = [line for line in output.splitlines() if line.startswith("rail")]
-    return [[cell.strip() for cell in line.split("  ") if cell] for line in lines]
+    """Return the second table, of where the addresses come from."""
+    return cells(output.split("\n\n")[1].splitlines())
 
 
 def test_nics_with_derived_indexes(tmp_path: Path) -> None:
@@ -59,9 +72,12 @@ def test_nics_with_derived_indexes(tmp_path: Path) -> None:
     first, second = "0 (10.1.0.0/24)", "1 (10.2.0.0/24)"
     assert 0 == status
     assert [
+        ["rail0", first, "net1", "192.168.1.65/18, fd00:0:0:140::1/50"],
+        ["rail1", second, "net1-1", "192.168.65.129/18, fd00:0:0:4180::1/50"],
+    ] == chosen(output)
+    assert [
         [
             "rail0",
-            first,
             "192.168.0.0/18",
             "192.168.1.64/26 /18",
             "192.168.0.1",
@@ -70,7 +86,6 @@ def test_nics_with_derived_indexes(tmp_path: Path) -> None:
         ],
         [
             "rail0",
-            first,
             "fd00::/50",
             "fd00:0:0:140::/58 /50",
             "fd00::1",
@@ -79,7 +94,6 @@ def test_nics_with_derived_indexes(tmp_path: Path) -> None:
         ],
         [
             "rail1",
-            second,
             "192.168.64.0/18",
             "192.168.65.128/26 /18",
             "192.168.64.1",
@@ -88,7 +102,6 @@ def test_nics_with_derived_indexes(tmp_path: Path) -> None:
         ],
         [
             "rail1",
-            second,
             "fd00:0:0:4000::/50",
             "fd00:0:0:4180::/58 /50",
             "fd00:0:0:4000::1",
@@ -111,7 +124,7 @@ def test_hint_where_others_derive_theirs(tmp_path: Path) -> None:
 
 
 def test_node_file_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "read_node", lambda: Node(host_index=7))
+    monkeypatch.setattr(host, "read_node", lambda _path: NodeFile(host_index=7))
     conf = document(
         masterNets=["10.1.0.0/24"],
         subnet="192.168.0.0/16",
@@ -122,7 +135,7 @@ def test_node_file_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         },
     )
     assert ["254", "7", PATH] == rows(run(tmp_path, conf)[1])[0][-3:]
-    monkeypatch.setattr(preparation, "read_node", lambda: Node(name="node-b"))
+    monkeypatch.setattr(host, "read_node", lambda _path: NodeFile(name="node-b"))
     assert ["192.168.9.0/24 /24", "254", "staticAllocations"] == rows(run(tmp_path, conf)[1])[0][
         -3:
     ]
@@ -133,7 +146,6 @@ def test_the_same_on_every_node(tmp_path: Path) -> None:
     _, output = run(tmp_path, conf)
     assert [
         "rail0",
-        "0 (10.1.0.0/24)",
         "10.1.0.0/24",
         "10.1.0.16-10.1.0.23 of 10.1.0.0/24 /24",
         "10.1.0.17",
@@ -144,10 +156,8 @@ def test_the_same_on_every_node(tmp_path: Path) -> None:
 
 def test_addresses_of_another_ipam(tmp_path: Path) -> None:
     status, output = run(tmp_path, document(ipam={"type": "whereabouts"}))
-    assert (0, [["rail0", "0 (10.1.0.0/24)"], ["rail1", "1 (10.2.0.0/24)"]]) == (
-        status,
-        rows(output),
-    )
+    assert 0 == status
+    assert TWO == chosen(output)
     assert "addresses: from ipam whereabouts" in output
 
 
@@ -162,6 +172,11 @@ def test_json(tmp_path: Path, node: list[Nic]) -> None:
             {
                 "nic": "rail0",
                 "place": 0,
+                "interface": "net1",
+                "addresses": ["192.168.0.193/18"],
+                "megabits": 0,
+                "attachments": 0,
+                "megabitsTaken": 0,
                 "shares": [
                     {
                         "network": "192.168.0.0/18",
@@ -173,6 +188,21 @@ def test_json(tmp_path: Path, node: list[Nic]) -> None:
                         "hostIndex": 3,
                         "source": "hosts",
                         "hint": "nodes without an entry derive theirs; this one would have 5",
+                    }
+                ],
+                "delegates": [
+                    {
+                        "type": "macvlan",
+                        "mode": "bridge",
+                        "master": "rail0",
+                        "ipam": {
+                            "type": "static",
+                            "addresses": [
+                                {"address": "192.168.0.193/18", "gateway": "192.168.0.1"}
+                            ],
+                        },
+                        "name": "rails",
+                        "cniVersion": "1.0.0",
                     }
                 ],
             }
@@ -190,16 +220,16 @@ def test_no_host_index(tmp_path: Path) -> None:
     conf = document(subnet="192.168.0.0/16", ipam=BLOCKS, hosts={"node-b": 0})
     status, output = run(tmp_path, conf)
     assert 1 == status
-    assert [["rail0", "0 (10.1.0.0/24)"], ["rail1", "1 (10.2.0.0/24)"]] == rows(output)
+    assert TWO == chosen(output)
     assert "error: no addresses for NIC rail0: this node (node-a) has no host index" in output
     assert 'add "node-a" to the net conf\'s hosts' in output
     status, output = run(tmp_path, conf, "--json")
     (found,) = json.loads(output)
     assert (1, BAD_CONF) == (status, found["error"]["code"])
-    assert [
-        {"nic": "rail0", "place": 0, "shares": []},
-        {"nic": "rail1", "place": 1, "shares": []},
-    ] == (found["nics"])
+    told = ("nic", "interface", "addresses", "shares", "delegates")
+    assert [["rail0", "net1", [], [], []], ["rail1", "net1-1", [], [], []]] == [
+        [each[key] for key in told] for each in found["nics"]
+    ]
 
 
 def test_too_few_nics(tmp_path: Path, node: list[Nic]) -> None:

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from multinic_cni.conf.node import PATH, Node
+from multinic_cni.conf.node import PATH, NodeFile
 from multinic_cni.errors import BAD_CONF, CniError
 from multinic_cni.host_index import HostIndex, ThisNode
 from multinic_cni.sharing import Sharing
-from multinic_selectors.selection import Choice
+from multinic_selectors.candidates import Choice
 from tests.unit.confs import net_conf
 from tests.unit.nics import nic
 from tests.unit.rails import BLOCKS, OWN, RAIL0, RAIL1, range_conf
@@ -28,16 +28,16 @@ def conf_of(hosts: dict[str, int] | None = None, **ipam: object) -> NetConf:
 def index_of(
     conf: NetConf,
     choice: Choice,
-    node: Node | None = None,
+    node: NodeFile | None = None,
     host_name: str = "node-a",
 ) -> HostIndex:
-    this = ThisNode(conf.hosts, lambda: node or Node(), lambda: host_name)
+    this = ThisNode(conf.hosts, lambda: node or NodeFile(), lambda: host_name)
     ((share,), *_) = Sharing(conf, this, ()).of(choice).families
     assert share.host_index is not None
     return share.host_index
 
 
-def refusal(conf: NetConf, choice: Choice, node: Node | None = None) -> CniError:
+def refusal(conf: NetConf, choice: Choice, node: NodeFile | None = None) -> CniError:
     with pytest.raises(CniError) as raised:
         index_of(conf, choice, node)
     assert BAD_CONF == raised.value.code
@@ -50,15 +50,15 @@ FIRST = Choice(RAIL0, 0)  # 10.1.0.5
 @pytest.mark.parametrize(
     ("node", "host_name", "expected"),
     [
-        (Node(host_index=9), "node-c", (9, PATH)),
-        (Node(host_index=0, name="node-c"), "x", (0, PATH)),
-        (Node(host_index=1), "node-b", (1, PATH)),
-        (Node(name="node-b"), "x", (1, "hosts")),
-        (Node(), "node-b", (1, "hosts")),
-        (Node(), "node-c", (5, "10.1.0.5 in 10.1.0.0/24")),
-        (Node(), "node-b.example", (5, "10.1.0.5 in 10.1.0.0/24")),
-        (Node(), "Node-B", (5, "10.1.0.5 in 10.1.0.0/24")),
-        (Node(name="node-c"), "node-b", (5, "10.1.0.5 in 10.1.0.0/24")),
+        (NodeFile(host_index=9), "node-c", (9, PATH)),
+        (NodeFile(host_index=0, name="node-c"), "x", (0, PATH)),
+        (NodeFile(host_index=1), "node-b", (1, PATH)),
+        (NodeFile(name="node-b"), "x", (1, "hosts")),
+        (NodeFile(), "node-b", (1, "hosts")),
+        (NodeFile(), "node-c", (5, "10.1.0.5 in 10.1.0.0/24")),
+        (NodeFile(), "node-b.example", (5, "10.1.0.5 in 10.1.0.0/24")),
+        (NodeFile(), "Node-B", (5, "10.1.0.5 in 10.1.0.0/24")),
+        (NodeFile(name="node-c"), "node-b", (5, "10.1.0.5 in 10.1.0.0/24")),
     ],
     ids=[
         "node.json",
@@ -72,7 +72,7 @@ FIRST = Choice(RAIL0, 0)  # 10.1.0.5
         "node.json's name before the host's",
     ],
 )
-def test_sources_in_their_order(node: Node, host_name: str, expected: tuple[int, str]) -> None:
+def test_sources_in_their_order(node: NodeFile, host_name: str, expected: tuple[int, str]) -> None:
     found = index_of(conf_of({"node-b": 1}), FIRST, node, host_name)
     assert expected == (found.number, found.source)
 
@@ -108,7 +108,7 @@ def test_an_address_of_one_family_numbers_the_shares_of_both() -> None:
         subnet=["192.168.0.0/16", "fd08::/64"],
         ipam={**OWN, "hostBlock": 8},
     )
-    this = ThisNode({}, Node, lambda: "node-a")
+    this = ThisNode({}, NodeFile, lambda: "node-a")
     found = Sharing(conf, this, ()).of(Choice(nic("rail0", "fd00:1::2a/64"), 0))
     assert ["192.168.42.0/24", "fd08::2a00:0:0:0/72"] == [
         str(pool.block) for (pool,) in found.pools
@@ -185,13 +185,13 @@ def test_no_index_is_an_error_that_says_why_and_how(
 @pytest.mark.parametrize(
     ("hosts", "node", "number", "source", "other"),
     [
-        ({"node-b": 5}, Node(), 5, "10.1.0.5 in 10.1.0.0/24", "node-b"),
-        ({"node-a": 3, "node-b": 5}, Node(host_index=5), 5, PATH, "node-b"),
+        ({"node-b": 5}, NodeFile(), 5, "10.1.0.5 in 10.1.0.0/24", "node-b"),
+        ({"node-a": 3, "node-b": 5}, NodeFile(host_index=5), 5, PATH, "node-b"),
     ],
     ids=["derived", "node.json"],
 )
 def test_index_that_another_node_has_by_name(
-    *, hosts: dict[str, int], node: Node, number: int, source: str, other: str
+    *, hosts: dict[str, int], node: NodeFile, number: int, source: str, other: str
 ) -> None:
     error = refusal(conf_of(hosts), FIRST, node)
     assert (
@@ -202,27 +202,27 @@ def test_index_that_another_node_has_by_name(
 
 def test_own_entry_in_hosts_is_no_others() -> None:
     assert 5 == index_of(conf_of({"node-a": 5}), FIRST).number
-    assert 5 == index_of(conf_of({"node-a": 5}), FIRST, Node(host_index=5)).number
+    assert 5 == index_of(conf_of({"node-a": 5}), FIRST, NodeFile(host_index=5)).number
 
 
 @pytest.mark.parametrize(
     ("node", "hosts", "expected"),
     [
-        (Node(host_index=3), {}, "nodes without an entry derive theirs; this one would have 5"),
-        (Node(), {"node-a": 3}, "nodes without an entry derive theirs; this one would have 5"),
-        (Node(host_index=5), {}, ""),
-        (Node(), {}, ""),
+        (NodeFile(host_index=3), {}, "nodes without an entry derive theirs; this one would have 5"),
+        (NodeFile(), {"node-a": 3}, "nodes without an entry derive theirs; this one would have 5"),
+        (NodeFile(host_index=5), {}, ""),
+        (NodeFile(), {}, ""),
     ],
     ids=["node.json", "hosts", "the same", "derived"],
 )
 def test_hint_where_other_nodes_would_derive_theirs(
-    node: Node, hosts: dict[str, int], expected: str
+    node: NodeFile, hosts: dict[str, int], expected: str
 ) -> None:
     assert expected == index_of(conf_of(hosts), FIRST, node).hint
 
 
 def test_no_hint_where_none_can_be_derived() -> None:
-    assert "" == index_of(conf_of(hostBlock=6), FIRST, Node(host_index=3)).hint
+    assert "" == index_of(conf_of(hostBlock=6), FIRST, NodeFile(host_index=3)).hint
 
 
 @pytest.mark.parametrize(
@@ -251,9 +251,9 @@ def test_nothing_of_the_node_is_read_without_need(conf: NetConf) -> None:
 def test_the_nodes_file_is_read_once() -> None:
     times = []
 
-    def read() -> Node:
+    def read() -> NodeFile:
         times.append(1)
-        return Node()
+        return NodeFile()
 
     conf = conf_of()
     sharing = Sharing(conf, ThisNode({}, read, lambda: "node-a"), ())

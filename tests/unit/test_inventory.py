@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from multinic_cni.netlink import Address, Link, Route
+from multinic_cni.messages import Address, Link, Route
 from multinic_ipam.networks import split_cidr
 from multinic_selectors.inventory import inventory
 
@@ -54,12 +54,40 @@ def test_every_fact_of_a_link_is_kept() -> None:
         carrier=False,
         master=0,
         lower=0,
+        permanent_mac="02:00:00:00:00:99",
+        medium=32,
+        operstate="dormant",
     )
     (nic,) = inventory([whole], [], [])
     assert (7, "ens3", ("rail0", "enp0s3")) == (nic.index, nic.name, nic.altnames)
     assert ("02:00:00:00:00:07", 9000, "bond") == (nic.mac, nic.mtu, nic.kind)
     assert (True, False, False) == (nic.loopback, nic.up, nic.carrier)
     assert ("", "", []) == (nic.enslaved_to, nic.uplink, nic.addresses)
+    assert ("02:00:00:00:00:99", 32, "dormant") == (nic.permanent_mac, nic.medium, nic.operstate)
+    assert ("", []) == (nic.stands_on, list(nic.uppers))
+
+
+def test_links_that_stand_on_a_link_are_its_uppers() -> None:
+    links = [
+        *ETHS,
+        link(4, "eth0.7", lower=1, kind="vlan"),
+        link(5, "child", lower=1, kind="ipvlan").but(mode="l3"),
+        link(6, "grandchild", lower=4, kind="macvlan").but(mode="vepa"),
+        link(7, "orphan", lower=99, kind="vlan"),  # its NIC has gone between two dumps
+    ]
+    nics = {nic.name: nic for nic in inventory(links, [], [])}
+    uppers = {
+        name: [(upper.name, upper.kind, upper.mode) for upper in nic.uppers]
+        for name, nic in nics.items()
+        if nic.uppers
+    }
+    assert {
+        "eth0": [("eth0.7", "vlan", ""), ("child", "ipvlan", "l3")],
+        "eth0.7": [("grandchild", "macvlan", "vepa")],
+    } == uppers
+    assert {"eth0.7": "eth0", "child": "eth0", "grandchild": "eth0.7", "orphan": "?"} == {
+        name: nic.stands_on for name, nic in nics.items() if nic.stands_on
+    }
 
 
 def test_addresses_go_to_their_link() -> None:
@@ -132,6 +160,25 @@ def test_nic_below_a_vlan_is_an_uplink_too() -> None:
         "eth2": "the node's IPv4 default route leaves by it through eth2.7",
         "eth2.7": "the node's IPv4 default route leaves by it",
     } == uplinks(links, default(4))
+
+
+def test_all_that_an_uplink_stands_on_are_uplinks() -> None:
+    links = [
+        *ETHS,
+        link(4, "eth2.7", lower=3, kind="vlan"),
+        link(5, "eth2.7.8", lower=4, kind="vlan"),
+    ]
+    leaves = "the node's IPv6 default route leaves by it"
+    assert {
+        "eth2": f"{leaves} through eth2.7.8",
+        "eth2.7": f"{leaves} through eth2.7.8",
+        "eth2.7.8": leaves,
+    } == uplinks(links, default(5, version=6))
+
+
+def test_links_that_stand_on_each_other_in_a_torn_dump() -> None:
+    links = [link(1, "eth0", lower=2), link(2, "eth1", lower=3), link(3, "eth2", lower=2)]
+    assert {"eth0", "eth1", "eth2"} == set(uplinks(links, default(1)))
 
 
 def test_ports_of_an_uplink_bond_are_ports() -> None:

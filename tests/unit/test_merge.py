@@ -34,8 +34,9 @@ def merged(
     previous: Result | None = None,
     links: Mapping[str, PodLink] = LINKS,
     dns: Mapping[str, object] | None = None,
+    functions: Mapping[str, str] | None = None,
 ) -> Result:
-    return merge(previous or Result(), parts, NETNS, links, dns or {})
+    return merge(previous or Result(), parts, NETNS, links, dns or {}, functions=functions or {})
 
 
 def placed(result: Result) -> list[tuple[str, str | None]]:
@@ -248,3 +249,25 @@ def test_dns(previous: str, own: str, expected: str) -> None:
 def test_nothing_but_prev_result() -> None:
     previous = Result(interfaces=(Interface(name="eth0", sandbox=NETNS),))
     assert previous == merged(previous=previous)
+
+
+def test_pci_function_of_each_nic_stands_in_its_interface() -> None:
+    result = merged(
+        part("net1", "10.1.0.7/24"),
+        part("net1-1", "10.2.0.7/24"),
+        part("net1-2"),
+        functions={"net1": "0000:3b:00.2", "net1-1": "", "net1-2": "0000:5e:00.0"},
+    )
+    assert ["0000:3b:00.2", "", "0000:5e:00.0"] == [each.pci_id for each in result.interfaces]
+
+
+def test_pci_function_that_the_delegate_says_stays() -> None:
+    said = Interface(name="net1", sandbox=NETNS, pci_id="0000:3b:02.7")
+    result = merged(("net1", Result(interfaces=(said,))), functions={"net1": "0000:3b:00.0"})
+    assert ["0000:3b:02.7"] == [each.pci_id for each in result.interfaces]
+
+
+def test_host_side_of_a_delegate_has_no_pci_function() -> None:
+    both = (Interface(name="vethd0"), Interface(name="net1", sandbox=NETNS))
+    result = merged(("net1", Result(interfaces=both)), functions={"net1": "0000:3b:00.0"})
+    assert ["", "0000:3b:00.0"] == [each.pci_id for each in result.interfaces]

@@ -25,6 +25,20 @@ def refusal(conf: object) -> CniError:
     return raised.value
 
 
+def policy(**changes: Any) -> AttachPolicy:  # noqa: ANN401 - AttachPolicy's words
+    shortest = AttachPolicy(
+        strategy="none",
+        nics=None,
+        min_nics=1,
+        target=None,
+        class_name="",
+        classes={},
+        rdma=False,
+        unhealthy="skip",
+    )
+    return shortest.but(**changes)
+
+
 def test_shortest_conf_has_the_defaults() -> None:
     expected = {
         "cni_version": "1.0.0",
@@ -32,7 +46,10 @@ def test_shortest_conf_has_the_defaults() -> None:
         "chain": ({"type": "macvlan", "mode": "bridge"},),
         "master_nets": (Network.parse("10.1.0.0/24"), Network.parse("10.2.0.0/24")),
         "masters": (),
-        "attach_policy": AttachPolicy(strategy="none", nics=None, min_nics=1, unhealthy="skip"),
+        "attach_policy": policy(nics=None, min_nics=1, unhealthy="skip"),
+        "masters_in_order": ("10.1.0.0/24", "10.2.0.0/24"),
+        "rails": None,
+        "devices": (),
         "subnets": (),
         "hosts": {},
         "ipam": {},
@@ -98,7 +115,7 @@ def test_every_key_is_read() -> None:
     )
     assert ({"type": "macvlan"}, {"type": "tuning", "mtu": 9000}) == conf.chain
     assert ("rail*",) == conf.masters
-    assert AttachPolicy(strategy="none", nics=4, min_nics=2, unhealthy="use") == conf.attach_policy
+    assert policy(nics=4, min_nics=2, unhealthy="use") == conf.attach_policy
     assert (Network.parse("192.168.0.0/16"), Network.parse("fd00::/48")) == conf.subnets
     assert {"node-a": 3} == conf.hosts
     assert {"type": "multi-nic-ipam", "interfaceBlock": 2, "hostBlock": 6} == conf.ipam

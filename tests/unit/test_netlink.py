@@ -7,7 +7,8 @@ import netaddr
 import pytest
 
 from multinic_cni import netlink
-from multinic_cni.netlink import Netlink, NetlinkError, Route
+from multinic_cni.messages import Route
+from multinic_cni.netlink import Netlink, NetlinkError
 from tests.unit import kernel as fake
 from tests.unit.kernel import done, error, link, raw, route, talk
 

@@ -7,7 +7,7 @@ import netaddr
 import pytest
 from pyroute2.netlink.rtnl.ifaddrmsg import IFA_F_NAMES
 
-from multinic_cni.netlink import Address, Link
+from multinic_cni.messages import Address, Link
 from tests.unit import kernel as fake
 from tests.unit.kernel import address, done, link, raw, talk
 
@@ -130,7 +130,7 @@ LINKS = {
         # pyroute2 writes Ethernet's addresses only: an attribute of 4 + 20 bytes by hand.
         raw(
             fake.NEW_LINK,
-            link(("IFLA_IFNAME", "ib0"), index=2, flags=UP | LOWER_UP)[16:]
+            link(("IFLA_IFNAME", "ib0"), index=2, flags=UP | LOWER_UP, ifi_type=32)[16:]
             + bytes([24, 0, 1, 0, *range(20)]),
         ),
         DEVICE.but(
@@ -139,8 +139,49 @@ LINKS = {
             mac="00:01:02:03:04:05:06:07:08:09:0a:0b:0c:0d:0e:0f:10:11:12:13",
             mtu=0,
             master=0,
+            medium=32,
         ),
     ),
+    "what its driver and RFC 2863 say": (
+        link(
+            ("IFLA_IFNAME", "ens3"),
+            ("IFLA_OPERSTATE", "DORMANT"),
+            ("IFLA_PERM_ADDRESS", bytes.fromhex("020000000099")),
+            index=2,
+            flags=UP | LOWER_UP,
+        ),
+        DEVICE.but(
+            altnames=(),
+            mac="",
+            permanent_mac="02:00:00:00:00:99",
+            mtu=0,
+            master=0,
+            operstate="dormant",
+        ),
+    ),
+    "ipvlan": (
+        link(
+            ("IFLA_IFNAME", "ens3"),
+            ("IFLA_LINK", 7),
+            kind("ipvlan", ("IFLA_IPVLAN_MODE", 2)),
+            index=2,
+            flags=UP | LOWER_UP,
+        ),
+        DEVICE.but(altnames=(), mac="", mtu=0, master=0, lower=7, kind="ipvlan", mode="l3s"),
+    ),
+    **{
+        f"macvlan in mode {mode}": (
+            link(
+                ("IFLA_IFNAME", "ens3"),
+                ("IFLA_LINK", 7),
+                kind("macvlan", ("IFLA_MACVLAN_MODE", number)),
+                index=2,
+                flags=UP | LOWER_UP,
+            ),
+            DEVICE.but(altnames=(), mac="", mtu=0, master=0, lower=7, kind="macvlan", mode=mode),
+        )
+        for mode, number in (("vepa", 2), ("bridge", 4), ("passthru", 8), ("32", 32))
+    },
 }
 
 

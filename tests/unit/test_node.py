@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_cni.conf.node import Node, read_node
+from multinic_cni.conf.node import NodeFile, read_node
 from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, IO_FAILURE, CniError
 
 if TYPE_CHECKING:
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{}", Node()),
-        ('{"hostIndex": 0}', Node(host_index=0)),
-        ('{"hostIndex": 7, "nodeName": "node-a"}', Node(host_index=7, name="node-a")),
-        ('{"hostIndex": null, "nodeName": null}', Node()),
+        ("{}", NodeFile()),
+        ('{"hostIndex": 0}', NodeFile(host_index=0)),
+        ('{"hostIndex": 7, "nodeName": "node-a"}', NodeFile(host_index=7, name="node-a")),
+        ('{"hostIndex": null, "nodeName": null}', NodeFile()),
     ],
 )
-def test_read(tmp_path: Path, text: str, expected: Node) -> None:
+def test_read(tmp_path: Path, text: str, expected: NodeFile) -> None:
     file = tmp_path / "node.json"
     file.write_text(text)
     assert expected == read_node(str(file))
@@ -36,7 +36,7 @@ def test_misspelt_key_is_no_silence(tmp_path: Path) -> None:
 
 
 def test_missing_file_says_nothing(tmp_path: Path) -> None:
-    assert Node() == read_node(str(tmp_path / "node.json"))
+    assert NodeFile() == read_node(str(tmp_path / "node.json"))
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_missing_file_says_nothing(tmp_path: Path) -> None:
     [
         ("", DECODE_FAILURE, "is empty"),
         ("{", DECODE_FAILURE, "is not JSON"),
-        ("[]", BAD_CONF, "is not a JSON object"),
-        ('{"hostIndex": -1}', BAD_CONF, "hostIndex must be a whole number from 0, not -1"),
-        ('{"hostIndex": "1"}', BAD_CONF, "hostIndex must be a whole number from 0, not '1'"),
-        ('{"hostIndex": true}', BAD_CONF, "hostIndex must be a whole number from 0, not True"),
-        ('{"nodeName": 7}', BAD_CONF, "nodeName must be a string"),
+        ("[]", BAD_CONF, "must be an object, not a list"),
+        ('{"hostIndex": -1}', BAD_CONF, "hostIndex: must be at least 0, not -1"),
+        ('{"hostIndex": "1"}', BAD_CONF, "hostIndex: must be a whole number, not a string"),
+        ('{"hostIndex": true}', BAD_CONF, "hostIndex: must be a whole number, not a boolean"),
+        ('{"nodeName": 7}', BAD_CONF, "nodeName: must be a string, not a number"),
     ],
 )
 def test_wrong(tmp_path: Path, text: str, code: int, message: str) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, UNSUPPORTED_FIELD, CniError
-from multinic_cni.plan import admin_of, device_of, inner_names, wish_of
+from multinic_cni.plan import admin_of, inner_names, wish_of
 from multinic_ipam.networks import Network
-from multinic_selectors.selection import Choice
+from multinic_selectors.candidates import Choice
 from tests.unit.confs import document, net_conf
 from tests.unit.nics import nic
 
@@ -102,7 +102,7 @@ def test_names_that_are_too_long(
     ],
 )
 def test_pods_wishes(cni_args: dict[str, object], masters: list[str], nics: int | None) -> None:
-    wish = wish_of(cni_args)
+    wish = wish_of(net_conf(args={"cni": cni_args})).wish
     assert (masters, nics) == (list(wish.masters), wish.nics)
 
 
@@ -122,13 +122,17 @@ def test_pods_wishes(cni_args: dict[str, object], masters: list[str], nics: int 
         ({"masters": [5]}, BAD_CONF, "args.cni.masters: must be a list of NIC names, not [5]"),
         ({"masters": {"a": 1}}, BAD_CONF, "args.cni.masters: must be a list of NIC names"),
         ({"master": True}, BAD_CONF, "args.cni.master: must be a list of NIC names, not True"),
-        ({"class": "x"}, UNSUPPORTED_FIELD, "args.cni.class: the pod asks for it"),
-        ({"target": "x"}, UNSUPPORTED_FIELD, "args.cni.target: the pod asks for it"),
+        ({"class": 5}, BAD_CONF, "args.cni.class: must be the name of a class, not 5"),
+        (
+            {"target": "10G"},
+            UNSUPPORTED_FIELD,
+            "args.cni.target: strategy none of this network does not look at bandwidth",
+        ),
     ],
 )
 def test_wishes_that_cannot_be(cni_args: dict[str, object], code: int, message: str) -> None:
     with pytest.raises(CniError, match=re.escape(message)) as raised:
-        wish_of(cni_args)
+        wish_of(net_conf(args={"cni": cni_args}))
     assert code == raised.value.code
 
 
@@ -136,7 +140,7 @@ def test_wishes_that_cannot_be(cni_args: dict[str, object], code: int, message: 
 def test_args_of_another_shape_are_a_bad_conf(cni: object) -> None:
     # A pod's author writes them: never a traceback.
     with pytest.raises(CniError) as raised:
-        wish_of(read_net_conf(document(args={"cni": cni}), "").cni_args)
+        wish_of(read_net_conf(document(args={"cni": cni}), ""))
     assert BAD_CONF == raised.value.code
 
 
@@ -162,27 +166,35 @@ def test_delegate_that_takes_the_nic(plugin: dict[str, str], *, expected: bool) 
     assert expected == admin_of(net_conf(plugin=plugin)).takes_nics
 
 
-VF, OTHER_VF, THIRD_VF = "0000:3b:00.2", "0000:3b:00.3", "0000:3B:1f.7"
+def test_class_that_the_pod_asks_for() -> None:
+    assert "fast" == wish_of(net_conf(args={"cni": {"class": "fast"}})).class_name
+
+
+BY_BANDWIDTH = {"strategy": "perfOpt", "target": "100Gbps"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, ""),
-        ({"pciBusID": VF}, VF),
-        ({"deviceID": VF}, VF),
-        ({"deviceID": VF, "pciBusID": OTHER_VF}, VF),
-        ({"runtimeConfig": {"deviceID": OTHER_VF}, "deviceID": VF}, OTHER_VF),
-        ({"plugin": {"type": "host-device", "pciBusID": THIRD_VF}, "deviceID": VF}, THIRD_VF),
-        ({"deviceID": "mlx5_core.sf.4"}, ""),
-        ({"deviceID": "../../../etc"}, ""),
-        ({"runtimeConfig": {"deviceID": 5}}, ""),
-    ],
+    ("cni_args", "expected"),
+    [({}, 100_000), ({"target": ""}, 100_000), ({"target": "25G"}, 25_000)],
     ids=repr,
 )
-def test_device_that_a_runtime_names(changes: dict[str, Any], expected: str) -> None:
-    assert expected == device_of(net_conf(**{"plugin": {"type": "host-device"}, **changes}))
+def test_target_is_the_pods_or_the_admins(cni_args: dict[str, object], expected: int) -> None:
+    conf = net_conf(attachPolicy=BY_BANDWIDTH, args={"cni": cni_args})
+    assert expected == wish_of(conf).target
 
 
-def test_device_is_not_for_delegates_that_share_the_nic() -> None:
-    assert "" == device_of(net_conf(deviceID=VF, runtimeConfig={"deviceID": VF}))
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("101G", "101G is more than this network allows, 100 Gbit/s"),
+        ("fast", "'fast' is no bandwidth such as 100Gbps, 25G or 400Mbit/s"),
+        (25, "'25' is no bandwidth"),
+        (["25G"], "is no bandwidth"),
+    ],
+)
+def test_target_that_cannot_be(target: object, message: str) -> None:
+    conf = net_conf(attachPolicy=BY_BANDWIDTH, args={"cni": {"target": target}})
+    with pytest.raises(CniError, match=r"^args\.cni\.target: ") as raised:
+        wish_of(conf)
+    assert BAD_CONF == raised.value.code
+    assert message in raised.value.message

@@ -52,6 +52,15 @@ def test_reading_and_writing_changes_nothing() -> None:
     assert WHOLE == read_record(WHOLE, PATH).to_bytes()
 
 
+def test_function_of_a_nic_in_the_pod_is_kept() -> None:
+    first, second = record().nics
+    whole = record().but(nics=(first, second.but(pci="0000:3b:00.2")))
+    found = read_record(whole.to_bytes(), PATH)
+    assert ["", "0000:3b:00.2"] == [nic.pci for nic in found.nics]
+    assert whole.to_bytes() == found.to_bytes()
+    assert b'"pci"' not in WHOLE
+
+
 def test_reservations_of_all_nics() -> None:
     assert ["10.1.0.7", "fd00::7"] == [each.address for each in record().reservations]
 

@@ -35,30 +35,6 @@ def assert_one_problem(changes: dict[str, Any], path: str, message: str) -> None
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str, str, int]] = {
-    "strategy": (
-        {"attachPolicy": {"strategy": "topology"}},
-        "attachPolicy.strategy",
-        "'topology' is not in this release yet",
-        UNSUPPORTED_FIELD,
-    ),
-    "target": (
-        {"attachPolicy": {"target": "x"}},
-        "attachPolicy.target",
-        '"x": no strategy of this release uses it',
-        UNSUPPORTED_FIELD,
-    ),
-    "class": (
-        {"attachPolicy": {"class": "x"}},
-        "attachPolicy.class",
-        "no strategy of this release uses it",
-        UNSUPPORTED_FIELD,
-    ),
-    "classes": (
-        {"attachPolicy": {"classes": {}}},
-        "attachPolicy.classes",
-        "no strategy of this release uses it",
-        UNSUPPORTED_FIELD,
-    ),
     "routing": (
         {"routing": {"tables": True}},
         "routing",
@@ -107,7 +83,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str, int]] = {
     "rail": (
         {"interfaceNames": "rail", "masterNets": None},
         "interfaceNames",
-        "rail numbers by the place in masterNets or masters",
+        "rail numbers by the place in rails, masterNets or masters",
         BAD_CONF,
     ),
     "overlap": (
@@ -138,7 +114,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str, str, int]] = {
     "subnet without order": (
         {"subnet": "192.168.0.0/16", "ipam": BLOCKS, "masterNets": None},
         "subnet",
-        "needs masterNets or masters",
+        "needs rails, masterNets or masters",
         BAD_CONF,
     ),
     "too few interfaces": (
@@ -234,7 +210,6 @@ def test_broken_rule(changes: dict[str, Any], path: str, message: str, code: int
 
 KEPT: dict[str, dict[str, Any]] = {
     "plain": {},
-    "strategy none": {"attachPolicy": {"strategy": "none"}},
     "attach auto": {"attach": "auto"},
     "no routing": {"routing": {}},
     "device of a later delegate": {

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from multinic_selectors.selection import Wish
+from multinic_selectors.candidates import Wish
 from tests.unit.choices import choose, names, refusal
 from tests.unit.nics import nic
 

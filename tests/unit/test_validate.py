@@ -12,6 +12,7 @@ from multinic_cni.conf import table
 from multinic_cni.conf.checker import check
 from tests.unit.confs import document
 from tests.unit.test_checker import MISTAKES
+from tests.unit.test_nic_rules import BROKEN as BROKEN_BY_NICS
 from tests.unit.test_rules import BROKEN
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ def test_same_paths_as_the_checker(changes: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "path"), [(each[0], each[1]) for each in BROKEN.values()], ids=BROKEN
+    ("changes", "path"),
+    [(each[0], each[1]) for each in [*BROKEN.values(), *BROKEN_BY_NICS.values()]],
+    ids=[*BROKEN, *BROKEN_BY_NICS],
 )
 def test_same_rules(changes: dict[str, object], path: str) -> None:
     assert [path] == [each.path for each in problems_of(document(**changes))]

@@ -31,6 +31,27 @@ def test_missing_field_is_an_error() -> None:
         Hop(gateway="10.0.0.1")  # type: ignore[call-arg]
 
 
+def test_first_instance_of_a_class_is_checked_too() -> None:
+    class Base(Value):
+        link: int
+
+    class Derived(Base):
+        metric: int
+
+    Base(link=1)
+    with pytest.raises(TypeError, match="Derived needs metric"):
+        Derived(link=1)  # type: ignore[call-arg]
+
+
+def test_value_without_fields() -> None:
+    class Empty(Value):
+        pass
+
+    assert Empty() == Empty()
+    with pytest.raises(TypeError, match="Empty has no x"):
+        Empty(x=1)
+
+
 def test_unknown_fields_are_an_error() -> None:
     with pytest.raises(TypeError, match="Hop has no colour, size"):
         Hop(link=1, colour="red", size=2)  # type: ignore[call-arg]

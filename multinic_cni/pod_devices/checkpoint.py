@@ -1,0 +1,53 @@
+"""The kubelet's checkpoint of what device plugins have given to pods."""
+
+from __future__ import annotations
+
+from multinic_cni.errors import CniError
+from multinic_cni.foreign_files import read_foreign
+from multinic_cni.jsontext import decode
+from multinic_cni.log import log
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from multinic_cni.pod_devices.functions import Given
+
+MOST_BYTES = 16 << 20
+
+
+def given_by_checkpoint(path: str, pod_uid: str) -> list[Given]:
+    """Return a pod's devices; none without a UID or a file, and with a warning if it is broken."""
+    if not pod_uid:
+        return []
+    try:
+        content = read_foreign(path, MOST_BYTES)
+        document = None if content is None else decode(content, path)
+    except OSError as error:
+        log.warning(f"the kubelet's checkpoint cannot be read: {error.strerror}", file=path)
+        return []
+    except CniError as error:
+        log.warning(f"the kubelet's checkpoint cannot be read: {error.message}")
+        return []
+    return [
+        (str(entry.get("ResourceName")), device)
+        for entry in _entries(document)
+        if entry.get("PodUID") == pod_uid
+        for device in _devices(entry.get("DeviceIDs"))
+    ]
+
+
+def _entries(document: object) -> Iterator[dict[str, object]]:
+    data = document.get("Data") if isinstance(document, dict) else None
+    entries = data.get("PodDeviceEntries") if isinstance(data, dict) else None
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _devices(listed: object) -> Iterator[str]:
+    """Return ids: by NUMA node, or before Kubernetes 1.20 in one list."""
+    for ids in listed.values() if isinstance(listed, dict) else [listed]:
+        for each in ids if isinstance(ids, list) else ():
+            if isinstance(each, str):
+                yield each

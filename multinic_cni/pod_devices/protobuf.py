@@ -1,0 +1,59 @@
+"""Protocol buffers, as much of them as it takes to read a message: fields by number."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
+FIXED_LENGTHS = {FIXED64: 8, FIXED32: 4}
+LONGEST_VARINT = 10
+
+
+class ProtobufError(Exception):
+    """It is no message."""
+
+
+def sub_messages(message: bytes, number: int) -> Iterator[bytes]:
+    """Return each value of a field of bytes, of a text, or of a message; others are passed over.
+
+    Raises ProtobufError.
+    """
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
+        field, wire_type = key >> 3, key & 7
+        if wire_type == VARINT:
+            _, position = _varint(message, position)
+            continue
+        if wire_type == BYTES:
+            length, position = _varint(message, position)
+        elif wire_type in FIXED_LENGTHS:
+            length = FIXED_LENGTHS[wire_type]
+        else:
+            raise ProtobufError(f"it has a field of wire type {wire_type}")
+        start, position = position, position + length
+        if position > len(message):
+            raise ProtobufError("it ends in the middle of a field")
+        if field == number and wire_type == BYTES:
+            yield message[start:position]
+
+
+def texts(message: bytes, number: int) -> list[str]:
+    """Return each value of a field of texts; raises ProtobufError."""
+    return [value.decode("utf-8", "replace") for value in sub_messages(message, number)]
+
+
+def text(message: bytes, number: int) -> str:
+    """Return the value of a field that is there once; of several the last counts."""
+    return (texts(message, number) or [""])[-1]
+
+
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    value = 0
+    for count, byte in enumerate(message[position : position + LONGEST_VARINT]):
+        value |= (byte & 0x7F) << (7 * count)
+        if byte < 0x80:  # noqa: PLR2004 - the bit that says that more follow
+            return value, position + count + 1
+    raise ProtobufError("it has a number without an end")

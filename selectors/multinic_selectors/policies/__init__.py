@@ -1,0 +1,1 @@
+"""Strategies that choose by more than order, a file each."""
