@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from tests.pytest_netns import Namespace, Node, Runtime
 
 EXAMPLES = sorted((PROJECT / "conf-examples").glob("*.conf*"))
+NODE = {"nodeName": "node-a", "speeds": {"rail3": "100Gbps", "rail4": "100Gbps"}}
 # What the first pod on host 0 of a node with the rails 1 to 4 gets.
 ADDRESSES: dict[str, dict[str, list[str]]] = {
     "host-device.conf": {"net1": ["172.26.1.1/24"], "net1-1": ["172.26.2.1/24"]},
     "ipvlan-l3.conf": {"net1": ["192.168.0.1/17"], "net1-1": ["192.168.128.1/17"]},
+    # rail3 and rail4 are fast on this node; 150 of their 200 Gbit/s need both.
+    "macvlan-bandwidth.conf": {"net1": ["172.25.0.1/24"], "net1-1": ["172.25.0.2/24"]},
+    "macvlan-class.conf": {"net1": ["172.25.1.1/24"], "net1-1": ["172.25.1.2/24"]},
     "macvlan-dual-stack.conf": {
         "net1": ["192.168.0.1/17", "fd00:10::1/97"],
         "net1-1": ["192.168.128.1/17", "fd00:10::8000:1/97"],
@@ -34,6 +38,12 @@ ADDRESSES: dict[str, dict[str, list[str]]] = {
     # By this conf the node is host 1 of eight.
     "macvlan-own-network.conf": {"net1": ["10.1.0.33/24"], "net1-1": ["10.2.0.33/24"]},
     "macvlan-probe.conf": {"net1": ["10.1.0.200/24"], "net1-1": ["10.2.0.200/24"]},
+    # The fourth rail is missing here.
+    "macvlan-rails.conf": {
+        "net1": ["172.16.0.1/16"],
+        "net1-1": ["172.17.0.1/16"],
+        "net1-2": ["172.18.0.1/16"],
+    },
     "macvlan-ranges.conf": {"net1": ["10.1.0.100/24"], "net1-1": ["10.2.0.100/24"]},
     "macvlan-slice.conf": {"net1": ["10.1.0.128/24"], "net1-1": ["10.2.0.128/24"]},
     "macvlan-subnet.conf": {
@@ -43,6 +53,8 @@ ADDRESSES: dict[str, dict[str, list[str]]] = {
         "net1-3": ["192.168.192.1/18"],
     },
     "macvlan-tuning-chain.conf": {"net1": ["172.28.1.1/24"], "net1-1": ["172.28.2.1/24"]},
+    # Nobody knows of devices of this pod: the NICs with the fewest attachments, by name.
+    "macvlan-topology.conf": {"net1": ["172.24.0.1/24"], "net1-1": ["172.24.0.2/24"]},
     "macvlan-two-of-many.conf": {"net1": ["172.30.0.16/24"], "net1-1": ["172.30.0.17/24"]},
     "operator.conf": {"net1-0": ["192.168.0.1/18"], "net1-1": ["192.168.64.1/18"]},
     "podman-rails.conflist": {"net1": ["172.27.1.1/24"], "net1-1": ["172.27.2.1/24"]},
@@ -88,7 +100,7 @@ def test_works(
     for folder in ("/etc/cni", "/var/lib"):
         mounts.mount_tmpfs(folder)
     mounts.seen("/etc/cni/multinic").mkdir()
-    mounts.seen("/etc/cni/multinic/node.json").write_text('{"nodeName": "node-a"}')
+    mounts.seen("/etc/cni/multinic/node.json").write_text(json.dumps(NODE))
     conf = conf_of(example)
     named = tmp_path / conf["type"]
     named.symlink_to(EXECUTABLE)
