@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from multinic_cni.delegates import device_of_template
+from multinic_cni.conf.problems import shortened
+from multinic_cni.delegates import TAKE_THE_NIC, device_of_template
 from multinic_cni.errors import BAD_CONF, NO_NICS, CniError
-from multinic_cni.judging import NodeJudge
+from multinic_cni.judging import NodeJudge, PodJudge
 from multinic_cni.log import log
 from multinic_cni.plan import admin_of, wish_of
 from multinic_ipam.networks import Network
 from multinic_selectors.candidates import SelectionError, Wish
-from multinic_selectors.devices import is_auxiliary, is_pci_address
+from multinic_selectors.devices import is_auxiliary, normal_pci_address
 from multinic_selectors.selection import first, select
 
 TYPE_CHECKING = False
@@ -41,14 +42,30 @@ def choose(conf: NetConf, host: Host, devices: Devices, loads: Loads) -> Selecti
     """
     asked = wish_of(conf)
     try:
-        judge = NodeJudge(conf, host, asked.class_name)
+        judge = PodJudge(conf, host, asked.class_name)
         judge.refuse_unknown_classes(pod=True)
         admin = _admin(conf, host)
         _serve_devices(conf, host, admin, asked.wish)
         pick = _strategy(conf, host, asked, devices, loads)
         return select(host.nics, admin, asked.wish, judge, pick)
     except SelectionError as error:
-        raise _no_nics(error) from None
+        raise _no_nics(error, conf, host, asked.wish) from error
+
+
+def pods_that_went_may_be_why(conf: NetConf, error: CniError) -> bool:
+    """Tell whether NICs fell short by what was counted: of pods, too, that went without a DEL."""
+    return error.code == NO_NICS and conf.attach_policy.strategy in COUNTING
+
+
+def takes_turn(conf: NetConf) -> bool:
+    """Tell whether a call has to choose after others: by what they have taken, or taking NICs."""
+    return conf.attach_policy.strategy in COUNTING or conf.chain[0]["type"] in TAKE_THE_NIC
+
+
+def looks_at_devices(conf: NetConf) -> bool:
+    """Tell whether it matters what else the pod has; not where all NICs are taken anyway."""
+    limited = conf.attach_policy.nics is not None or wish_of(conf).wish.nics is not None
+    return conf.attach_policy.strategy == "topology" and limited
 
 
 def choose_for_nobody(conf: NetConf, host: Host) -> Selection:
@@ -58,12 +75,28 @@ def choose_for_nobody(conf: NetConf, host: Host) -> Selection:
         judge.refuse_unknown_classes(pod=False)
         return select(host.nics, _admin(conf, host), Wish(), judge)
     except SelectionError as error:
-        raise _no_nics(error) from None
+        raise _no_nics(error, conf, host, Wish()) from error
 
 
-def _no_nics(error: SelectionError) -> CniError:
+def _no_nics(error: SelectionError, conf: NetConf, host: Host, wish: Wish) -> CniError:
     details = "see masterNets, masters, rails and attachPolicy in the net conf"
-    return CniError(NO_NICS, str(error), details)
+    message = "; ".join([str(error), *_in_pods(conf, host, wish)])
+    return CniError(NO_NICS, message, details)
+
+
+def _in_pods(conf: NetConf, host: Host, wish: Wish) -> Sequence[str]:
+    """Say which pods have NICs that conf or pod name, and the node therefore has not."""
+    if not host.is_this_node:
+        return ()
+    from multinic_cni.attachments.holders import holders_of  # noqa: PLC0415 - to word an error
+    from multinic_cni.host import boot_id  # noqa: PLC0415 - the same
+
+    alternatives = () if conf.rails is None else conf.rails or host.file.rails
+    entries = [*conf.masters, *wish.masters, *(text for texts in alternatives for text in texts)]
+    try:
+        return holders_of(conf.data_dir, boot_id(), entries, {nic.name for nic in host.nics})
+    except OSError:
+        return ()  # the error that is worded says enough
 
 
 def _admin(conf: NetConf, host: Host) -> Admin:
@@ -96,16 +129,26 @@ def _serve_devices(conf: NetConf, host: Host, admin: Admin, wish: Wish) -> None:
     not NICs.
     """
     template = device_of_template(conf)
-    named = [template] if template else list(conf.devices)
-    devices = [each for each in named if is_pci_address(each) or is_auxiliary(each)]
-    if len(devices) < len(named):
-        log.info("devices that are no NICs", devices=",".join(set(named) - set(devices)))
+    named = [template] if template else conf.devices
+    devices = [device for device in map(_device, named) if device]
+    others = [shortened(each) for each in named if not _device(each)]
+    if others and (template or conf.chain[0]["type"] in TAKE_THE_NIC):
+        # Without it the delegate would get NICs that somebody else was given.
+        message = f"the device {others[0]} is no PCI address, nor an auxiliary device's name"
+        raise SelectionError(message)
+    if others:
+        log.warning("devices of the pod that are no NICs", devices=",".join(others))
     names = [name for device in devices for name in _nics_of(device, host, conf.data_dir)]
     wish.devices = tuple(dict.fromkeys(names))
     if names and not admin.masters and not admin.master_nets and admin.rails is None:
         admin.masters = names  # whoever named the device has chosen
     if names:
         log.info("the NICs are those of devices", devices=",".join(devices), nics=",".join(names))
+
+
+def _device(text: str) -> str:
+    """Return a device's name as sysfs has it; empty for what is no PCI function or auxiliary."""
+    return text if is_auxiliary(text) else normal_pci_address(text)
 
 
 def _nics_of(device: str, host: Host, data_dir: str) -> list[str]:
@@ -125,9 +168,9 @@ def _whereabouts(device: str, host: Host, data_dir: str) -> str:
     pod = holder_of(data_dir, boot_id(), device)
     if pod or is_auxiliary(device):
         return pod or "it is not there, or its NIC is in another netns"
-    if not host.sysfs.exists(device.lower()):
+    if not host.sysfs.exists(device):
         return "there is no such device"
-    driver = host.sysfs.driver_of(device.lower())
+    driver = host.sysfs.driver_of(device)
     if not driver:
         return "no driver is bound to it"
     if driver in NO_NIC_DRIVERS:
@@ -139,7 +182,7 @@ def _strategy(conf: NetConf, host: Host, asked: Asked, devices: Devices, loads: 
     # What the runtime has given the pod is taken whole: a strategy can only find it wanting.
     target, least = asked.target, len(asked.wish.devices) or conf.attach_policy.min_nics
     match conf.attach_policy.strategy:
-        case "topology":
+        case "topology" if looks_at_devices(conf):
             from multinic_cni.nearness import Nearness  # noqa: PLC0415 - if wanted
             from multinic_selectors.policies.topology import Topology  # noqa: PLC0415 - if wanted
 

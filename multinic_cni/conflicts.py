@@ -176,4 +176,6 @@ def _isolates_rdma(chain: Sequence[Conf]) -> str:
     """Name the delegate that moves an RDMA device into the pod; empty if none does."""
     if any(conf["type"] == "rdma" for conf in chain):
         return "the delegate rdma"
-    return "rdmaIsolation" if chain[0].get("rdmaIsolation") is True else ""
+    head = chain[0]
+    isolates = head["type"] in TAKE_THE_NIC and head.get("rdmaIsolation") is True
+    return "rdmaIsolation" if isolates else ""

@@ -23,6 +23,7 @@ from multinic_cni.versions import NEWEST, SUPPORTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
     from multinic_cni.invocation import Invocation
@@ -68,7 +69,7 @@ def _plugin() -> int:
         log.name_call(" ".join(filter(None, (call.command, call.container_id, call.ifname))))
         document = _read_document(call)
         version = _version_for_errors(document)
-        answer = _serve(call, document)
+        answer, once_heard = _serve(call, document)
     except CniError as error:
         log.error(error.message)
         return _write(output, error.to_document(version)) or 1
@@ -82,6 +83,8 @@ def _plugin() -> int:
     status = _write(output, answer)
     if status and call.command == "ADD":
         _undo(call, document)
+    elif once_heard:
+        once_heard()
     return status
 
 
@@ -96,13 +99,19 @@ def _undo(call: Invocation, document: object) -> None:
         log.error(error.message)
 
 
-def _serve(call: Invocation, document: object) -> dict[str, object] | None:
-    """Execute the verb; only its own module is loaded."""
+def _serve(
+    call: Invocation, document: object
+) -> tuple[dict[str, object] | None, Callable[[], None] | None]:
+    """Execute the verb; only its own module is loaded.
+
+    Return the answer, and what is to be done once the runtime has it.
+    """
     match call.command:
         case "ADD":
             from multinic_cni.verbs.add import add  # noqa: PLC0415 - see above
 
-            return add(call, document)
+            result, device_info = add(call, document)
+            return result, device_info.write if device_info else None
         case "DEL":
             from multinic_cni.verbs.delete import delete  # noqa: PLC0415 - see above
 
@@ -122,8 +131,8 @@ def _serve(call: Invocation, document: object) -> dict[str, object] | None:
         case _:
             from multinic_cni.verbs.version import version  # noqa: PLC0415 - see above
 
-            return version(document)
-    return None
+            return version(document), None
+    return None, None
 
 
 def _guard_streams() -> int:

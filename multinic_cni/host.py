@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from multinic_selectors.nics import Nic
     from multinic_selectors.sysfs import Sysfs
 
-SYSFS = "/sys"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -41,6 +40,11 @@ class Host:
         self._sysfs: Sysfs | None = None
 
     @property
+    def is_this_node(self) -> bool:
+        """Tell whether its pods are here, too: which of them live, only their own node can say."""
+        return not self._root
+
+    @property
     def nics(self) -> Sequence[Nic]:
         """The links of the plugin's own netns; CniError 5 if they cannot be read."""
         if self._nics is None:
@@ -50,7 +54,8 @@ class Host:
     @property
     def sysfs(self) -> Sysfs:
         if self._sysfs is None:
-            from multinic_selectors.sysfs import Sysfs  # noqa: PLC0415 - for policies that ask it
+            from multinic_selectors.attributes import SYSFS  # noqa: PLC0415 - for who asks it
+            from multinic_selectors.sysfs import Sysfs  # noqa: PLC0415 - the same
 
             self._sysfs = Sysfs(f"{self._root}{SYSFS}")
         return self._sysfs

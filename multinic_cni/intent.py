@@ -10,10 +10,10 @@ from multinic_cni.conflicts import use_of
 from multinic_cni.delegates import TAKE_THE_NIC, can_be_probed, chain_confs
 from multinic_cni.errors import NO_ADDRESS, TRY_AGAIN, CniError
 from multinic_cni.log import log
+from multinic_cni.nic_uses import NicUse, begin_use
 from multinic_cni.preparation import wanted_pools
 from multinic_cni.reservations import Account, CrowdedError, Want, with_store
 from multinic_cni.upkeep.moved_shares import refuse_moved_shares, remember_shares
-from multinic_cni.upkeep.nic_uses import NicUse, begin_use
 from multinic_ipam.networks import parse_address
 from multinic_ipam.reservation import Owner
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
-from multinic_cni.conflicts import conflict_on
-from multinic_cni.errors import BAD_CONF, CniError
+from multinic_cni.conflicts import conflict_on, use_of
+from multinic_cni.delegates import TAKE_THE_NIC, wants_function
+from multinic_cni.errors import BAD_CONF, CniError, io_failure
 from multinic_cni.jsontext import decode
+from multinic_cni.nic_uses import OtherUses
 from multinic_selectors.selection import Judge
 
 TYPE_CHECKING = False
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.host import Host
+    from multinic_cni.nic_moves import Moves
     from multinic_selectors.classes import Classes
     from multinic_selectors.health import Health
     from multinic_selectors.nics import Nic
@@ -34,6 +37,7 @@ class NodeJudge(Judge):
         self._known_classes: Classes | None = None
         self._known_health: Health | None = None
         self._looked_for_health = False
+        self._others = OtherUses(conf.data_dir, conf.name, use_of(conf.chain[0]))
 
     def refuse_unknown_classes(self, *, pod: bool) -> None:
         """Raise CniError 7 for a class that nobody has defined: it never means "any NIC".
@@ -52,7 +56,7 @@ class NodeJudge(Judge):
             reason = self._classes.misfit(nic, name)
             if reason:
                 return reason
-        return ""
+        return self._lack_of_function(nic)
 
     def trouble(self, nic: Nic) -> str:
         """Return what probers say; else what the kernel does, of RDMA too where it is wanted."""
@@ -67,7 +71,26 @@ class NodeJudge(Judge):
 
     def conflict(self, nic: Nic) -> str:
         policy = self._conf.attach_policy
-        return conflict_on(nic, self._conf.chain, _Surroundings(self._host), rdma=policy.rdma)
+        seen = conflict_on(nic, self._conf.chain, _Surroundings(self._host), rdma=policy.rdma)
+        return seen or self._conflict_in_pods(nic)
+
+    def _conflict_in_pods(self, nic: Nic) -> str:
+        """Return what records alone tell. An ADD looks again, under the store's lock."""
+        if not self._host.is_this_node:
+            return ""
+        try:
+            return self._others.conflict_if_noted(nic)
+        except OSError:
+            return ""  # whoever looks again says so
+
+    def _lack_of_function(self, nic: Nic) -> str:
+        if not wants_function(self._conf):
+            return ""
+        function = self._host.sysfs.pci_address(nic.name)
+        if function and self._host.sysfs.physical_function(function):
+            return ""
+        kind = self._conf.chain[0]["type"]
+        return f"it is no virtual function, and plugin {kind} takes no other NICs"
 
     def _word_on(self, nic: Nic) -> str | None:
         return self._health.word_on(nic.name) if self._health else None
@@ -86,7 +109,8 @@ class NodeJudge(Judge):
 
     @property
     def _known(self) -> str:
-        return f"known here: {', '.join(self._classes.names) or 'none'}"
+        names = ", ".join(self._classes.names)
+        return f"known here: {names}" if names else "none is known here"
 
     @property
     def _classes(self) -> Classes:
@@ -110,6 +134,33 @@ class NodeJudge(Judge):
 
                 self._known_health = Health(folder, _decoded)
         return self._known_health
+
+
+class PodJudge(NodeJudge):
+    """Judges for a pod that is attached now: it cannot have a NIC that is moving just then."""
+
+    _known_moves: Moves | None = None
+
+    def conflict(self, nic: Nic) -> str:
+        return self._movement(nic) or super().conflict(nic)
+
+    def _movement(self, nic: Nic) -> str:
+        if self._conf.chain[0]["type"] not in TAKE_THE_NIC or not self._host.is_this_node:
+            return ""
+        try:
+            return self._moves.conflict(nic)
+        except PermissionError:
+            return ""  # for a person who explains: an ADD has the right
+        except OSError as error:
+            raise io_failure("look at which NICs move", error) from error
+
+    @property
+    def _moves(self) -> Moves:
+        if self._known_moves is None:
+            from multinic_cni.nic_moves import Moves  # noqa: PLC0415 - for types that take NICs
+
+            self._known_moves = Moves(self._conf.data_dir, self._host.sysfs)
+        return self._known_moves
 
 
 def _decoded(content: bytes) -> object:

@@ -8,12 +8,12 @@ from multinic_cni.attachments.claim import claim_idle
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.delegation import environment_for_delegates
 from multinic_cni.errors import ALREADY_ATTACHED, CniError
+from multinic_cni.liveness import Living
 from multinic_cni.log import log
 from multinic_cni.releasing import release_all_of
 from multinic_cni.removal import remove
 from multinic_cni.reservations import with_store
 from multinic_cni.upkeep import backlog
-from multinic_cni.upkeep.liveness import Living
 from multinic_ipam.reservation import Owner
 
 TYPE_CHECKING = False

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from multinic_cni.values import Value
 from multinic_selectors.devices import normal_pci_address
+from multinic_selectors.foreign_files import small_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import NoReturn
 
 DEEPEST = 64
@@ -36,8 +37,9 @@ def read_topology(content: bytes) -> Mapping[str, Place]:
     """
     import pyexpat  # noqa: PLC0415 - for nodes that have such a file
 
-    reader = _Reader()
-    parser = pyexpat.ParserCreate()
+    # Whatever the file says of its encoding: expat would look for a codec of any name.
+    parser = pyexpat.ParserCreate("UTF-8")
+    reader = _Reader(lambda: f"{parser.CurrentLineNumber}:{parser.CurrentColumnNumber + 1}")
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.StartDoctypeDeclHandler = _refuse_doctype  # and with it every entity
@@ -56,31 +58,33 @@ def slot_of(address: str) -> str:
 
 
 class _Reader:
-    """Follows the elements, and remembers below which CPU and bridges the parser is."""
+    """Follows the elements, and remembers below which CPU and bridges the parser is.
 
-    def __init__(self) -> None:
+    Those go by the line and column that `position` tells: nobody keeps a file from naming two
+    bridges alike.
+    """
+
+    def __init__(self, position: Callable[[], str]) -> None:
+        self._position = position
         self.places: dict[str, Place] = {}
         self.is_topology = False
         self._depth = 0
-        self._elements = 0
         self._numa: int | None = None
         self._root = ""
         self._bridges: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
-        self._elements += 1
         if self._depth > DEEPEST:
             raise TopologyError(f"it is nested deeper than {DEEPEST}")
         if self._depth == 1:
             self.is_topology = name == "system"
         elif name == "cpu":
-            self._numa = _numa_node(attributes.get("numaid", ""))
-            self._root = f"CPU {self._elements} of the topology file"
+            self._numa = small_number(attributes.get("numaid", ""))  # "-1" is unknown, too
+            self._root = f"CPU at {self._position()} of the topology file"
         elif name == "pci":
             self._place(attributes.get("busid", ""))
-            # By number: nobody keeps a file from naming two bridges alike.
-            self._bridges.append(f"bridge {self._elements} of the topology file")
+            self._bridges.append(f"bridge at {self._position()} of the topology file")
 
     def end(self, name: str) -> None:
         self._depth -= 1
@@ -94,11 +98,6 @@ class _Reader:
         if address and self._root:
             place = Place(numa=self._numa, root=self._root, bridges=tuple(self._bridges))
             self.places.setdefault(slot_of(address), place)
-
-
-def _numa_node(text: str) -> int | None:
-    """Read a number; "-1" and nonsense are unknown."""
-    return int(text) if text.isascii() and text.isdecimal() else None
 
 
 def _refuse_doctype(*_declaration: object) -> NoReturn:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from multinic_cni.foreign_files import read_foreign
 from multinic_cni.log import log
+from multinic_selectors.foreign_files import read_foreign
 from multinic_selectors.locations import Location
 
 TYPE_CHECKING = False

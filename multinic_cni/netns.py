@@ -5,13 +5,20 @@ from __future__ import annotations
 import _ctypes
 import errno
 import os
+from errno import EINVAL, ENOENT, ENOTDIR
 
 from multinic_cni.netlink import Netlink
 from multinic_cni.values import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 OWN = "/proc/self/ns/net"
 CLONE_NEWNET = 0x40000000
 RTLD_NOW = 2
+# The path has gone, or is the plain file that was below the mount (EINVAL).
+GONE = frozenset({ENOENT, ENOTDIR, EINVAL})
 SOL_SOCKET, SO_NETNS_COOKIE = 1, 71
 
 
@@ -61,6 +68,27 @@ def is_own(path: str) -> bool:
     except OSError:
         return False
     return (status.st_dev, status.st_ino) == (own.st_dev, own.st_ino)
+
+
+def open_same(paths: Iterable[str], wanted: NetnsId) -> PodNetns | None:
+    """Open a netns by one of the paths if it is the wanted one; None if it is gone.
+
+    A path can name another pod's by now. Raises OSError where the kernel does not tell: that is
+    not the same as gone.
+    """
+    for path in dict.fromkeys(paths):
+        if not path or is_own(path):
+            continue
+        try:
+            pod = PodNetns(path)
+        except OSError as error:
+            if error.errno not in GONE:
+                raise
+            continue
+        if pod.id.is_same(wanted):
+            return pod
+        pod.close()
+    return None
 
 
 def netlink_in(descriptor: int) -> Netlink:

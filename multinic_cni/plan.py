@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from multinic_cni.conf.problems import shown
 from multinic_cni.delegates import TAKE_THE_NIC
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, UNSUPPORTED_FIELD, CniError
 from multinic_cni.invocation import LONGEST_IFNAME
@@ -10,12 +11,13 @@ from multinic_selectors.candidates import Admin, Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from multinic_cni.conf.netconf import NetConf
     from multinic_selectors.candidates import Choice
 
-BY_BANDWIDTH = ("perfOpt", "costOpt")
+# What a pod may send: each master is compared with each NIC's names. An altname has 127 bytes.
+MOST_MASTERS, LONGEST_NAME = 256, 127
 
 
 def admin_of(conf: NetConf) -> Admin:
@@ -48,19 +50,30 @@ def wish_of(conf: NetConf) -> Asked:
     if isinstance(nics, str) and nics.isascii() and nics.isdecimal():
         nics = int(nics[:9])
     if nics is not None and (type(nics) is not int or nics < 1):
-        message = f"args.cni.nics: must be a whole number from 1, not {cni_args['nics']!r}"
+        message = f"args.cni.nics: must be a whole number from 1, not {shown(cni_args['nics'])}"
         raise CniError(BAD_CONF, message)
-    masters: list[str] = []
-    for key in ("masters", "master"):
-        value = cni_args.get(key)
-        listed = [value] if isinstance(value, str) else value or []
-        if not isinstance(listed, list) or not all(type(each) is str for each in listed):
-            raise CniError(BAD_CONF, f"args.cni.{key}: must be a list of NIC names, not {value!r}")
-        masters += listed
+    masters = dict.fromkeys([*_masters(cni_args, "masters"), *_masters(cni_args, "master")])
     class_name = cni_args.get("class") or ""
-    if not isinstance(class_name, str):
-        raise CniError(BAD_CONF, f"args.cni.class: must be the name of a class, not {class_name!r}")
-    return Asked(wish=Wish(masters=masters, nics=nics), class_name=class_name, target=_target(conf))
+    if not isinstance(class_name, str) or len(class_name) > LONGEST_NAME:
+        message = f"args.cni.class: must be the name of a class, not {shown(class_name)}"
+        raise CniError(BAD_CONF, message)
+    return Asked(
+        wish=Wish(masters=tuple(masters), nics=nics), class_name=class_name, target=_target(conf)
+    )
+
+
+def _masters(cni_args: Mapping[str, object], key: str) -> list[str]:
+    value = cni_args.get(key)
+    listed = [value] if isinstance(value, str) else value or []
+    if not isinstance(listed, list) or not all(
+        type(each) is str and len(each) <= LONGEST_NAME for each in listed
+    ):
+        message = f"args.cni.{key}: must be a list of NIC names, not {shown(value)}"
+        raise CniError(BAD_CONF, message)
+    if len(listed) > MOST_MASTERS:
+        message = f"args.cni.{key}: {len(listed)} names are more than a pod may give"
+        raise CniError(BAD_CONF, f"{message}, {MOST_MASTERS}")
+    return listed
 
 
 def _target(conf: NetConf) -> int | None:
@@ -68,6 +81,8 @@ def _target(conf: NetConf) -> int | None:
     policy, text = conf.attach_policy, conf.cni_args.get("target")
     if text is None or text == "":
         return policy.target
+    from multinic_cni.conf.nic_rules import BY_BANDWIDTH  # noqa: PLC0415 - where it is asked for
+
     if policy.strategy not in BY_BANDWIDTH:
         message = (
             f"args.cni.target: strategy {policy.strategy} of this network does not look at"

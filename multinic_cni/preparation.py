@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from multinic_cni.addressing import ipam_without_nic
-from multinic_cni.choosing import COUNTING, choose
+from multinic_cni.choosing import (
+    choose,
+    looks_at_devices,
+    pods_that_went_may_be_why,
+    takes_turn,
+)
 from multinic_cni.delegates import (
     can_use_function,
     chain_confs,
     delegate_cni_args,
     executables,
     uses_nic,
-    wants_function,
 )
 from multinic_cni.delegation import Delegation, environment_for_delegates
-from multinic_cni.errors import BAD_NETNS, NO_NICS, CniError, join_errors
+from multinic_cni.errors import BAD_NETNS, CniError, join_errors
 from multinic_cni.host import Host, boot_id
 from multinic_cni.host_index import ThisNode
 from multinic_cni.log import log
@@ -71,27 +75,32 @@ class Plan(Value):
 
 def prepare(call: Invocation, conf: NetConf, deadline: float) -> Plan:
     """Choose the NICs, name the interfaces, find the delegates; raises CniError."""
-    if conf.attach_policy.strategy not in COUNTING:
-        return _prepare(call, conf, deadline, None)
+    host = Host()
+    # Before the turn: the kubelet may be slow, and all other calls would wait for it.
+    devices = _devices_of_pod(host, call) if looks_at_devices(conf) else ()
+    if not takes_turn(conf):
+        return _prepare(call, conf, deadline, host=host, devices=devices, turn=None)
     from multinic_cni.attachments.loads import take_turn  # noqa: PLC0415 - for those that count
 
     turn = take_turn(conf.data_dir, deadline)
     try:
-        return _prepare(call, conf, deadline, turn)
+        return _prepare(call, conf, deadline, host=host, devices=devices, turn=turn)
     except BaseException:
         turn.end()
         raise
 
 
-def _prepare(call: Invocation, conf: NetConf, deadline: float, turn: Turn | None) -> Plan:
+def _prepare(
+    call: Invocation,
+    conf: NetConf,
+    deadline: float,
+    *,
+    host: Host,
+    devices: Sequence[str],
+    turn: Turn | None,
+) -> Plan:
     previous = read_result(conf.prev_result, "prevResult")
-    host = Host()
-    selection = choose(
-        conf,
-        host,
-        lambda: _devices_of_pod(host, call),
-        lambda: _loads(conf.data_dir),
-    )
+    selection = _selection(conf, host, devices)
     _log(selection)
     choices = selection.chosen
     requests = without_served(read_requests(call, conf), previous)
@@ -122,20 +131,12 @@ def _prepare(call: Invocation, conf: NetConf, deadline: float, turn: Turn | None
 def functions_of(conf: NetConf, host: Host, choices: Sequence[Choice]) -> list[str]:
     """Return each NIC's PCI address where the result, the delegates or the runtime want it.
 
-    They are asked for before a delegate moves the NIC. CniError 100 for a NIC that its delegate
-    cannot take.
+    They are asked for before a delegate moves the NIC.
     """
     wanted = at_least(conf.cni_version, "1.1.0") or can_use_function(conf) or _file_for(conf)
     if not wanted or not uses_nic(conf):
         return ["" for _ in choices]
-    names = [choice.nic.name for choice in choices]
-    functions = [host.sysfs.pci_address(name) for name in names]
-    for name, function in zip(names, functions, strict=True) if wants_function(conf) else ():
-        if not function or not host.sysfs.physical_function(function):
-            kind = conf.chain[0]["type"]
-            message = f"NIC {name} is no virtual function, and plugin {kind} takes no other NICs"
-            raise CniError(NO_NICS, message, "name virtual functions in the net conf's masters")
-    return functions
+    return [host.sysfs.pci_address(choice.nic.name) for choice in choices]
 
 
 def _device_info(
@@ -155,10 +156,25 @@ def _file_for(conf: NetConf) -> object:
     return conf.runtime_config.get("CNIDeviceInfoFile")
 
 
-def _loads(data_dir: str) -> Mapping[str, Load]:
-    from multinic_cni.attachments.loads import loads_on  # noqa: PLC0415 - for those that count
+def _selection(conf: NetConf, host: Host, devices: Sequence[str]) -> Selection:
+    """Choose; where NICs fall short, pods that went and had no DEL are not counted any more."""
 
-    return loads_on(data_dir, boot_id())
+    def loads() -> Mapping[str, Load]:
+        from multinic_cni.attachments.loads import loads_on  # noqa: PLC0415 - for those that count
+
+        return loads_on(conf.data_dir, boot_id(), host.nics)
+
+    def loads_of_the_living() -> Mapping[str, Load]:
+        from multinic_cni import liveness  # noqa: PLC0415 - where NICs fall short
+
+        return liveness.loads_of_the_living(conf.data_dir, host.nics)
+
+    try:
+        return choose(conf, host, lambda: devices, loads)
+    except CniError as error:
+        if not pods_that_went_may_be_why(conf, error):
+            raise
+        return choose(conf, host, lambda: devices, loads_of_the_living)
 
 
 def _devices_of_pod(host: Host, call: Invocation) -> Sequence[str]:
@@ -208,8 +224,15 @@ def refuse_own_netns(call: Invocation) -> None:
 def _log(selection: Selection) -> None:
     for name, reason in selection.refused:
         log.debug(f"NIC {name} not taken: {reason}")
-    for name, reason in selection.unhealthy:
+    # A conflict is a mistake of confs.
+    for name, reason in (*selection.unhealthy, *selection.conflicts):
         log.warning(f"NIC {name} not taken: {reason}")
+    for name, reason in selection.missing:
+        log.info(f"{name}: {reason}")  # other nodes may have it, by the same conf
+    for note in selection.notes:
+        log.warning(note)
+    for name, reason in selection.why:
+        log.debug(f"NIC {name} taken: {reason}")
     log.info("NICs chosen", nics=",".join(choice.nic.name for choice in selection.chosen))
 
 

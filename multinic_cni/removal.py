@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from errno import EINVAL, ENOENT, ENOTDIR
 
 from multinic_cni import host
 from multinic_cni.attaching import detach
@@ -16,7 +15,7 @@ from multinic_cni.delegates import LEAVE_NOTHING
 from multinic_cni.delegation import Delegation
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
-from multinic_cni.netns import PodNetns, is_own
+from multinic_cni.netns import open_same
 from multinic_cni.releasing import release
 
 TYPE_CHECKING = False
@@ -26,10 +25,9 @@ if TYPE_CHECKING:
     from multinic_cni.attaching import Detached
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
+    from multinic_cni.netns import PodNetns
 
 ORPHAN_PATIENCE = 5.0  # seconds; a helper that a delegate's DEL leaves behind mostly ends at once
-# The path has gone, or is the plain file that was below the mount (EINVAL).
-GONE = frozenset({ENOENT, ENOTDIR, EINVAL})
 
 
 def remove(
@@ -93,24 +91,11 @@ def _say_begun(claim: Claim, record: Record) -> None:
 def pod_of(record: Record, netns: str) -> PodNetns | None:
     """Open the pod's netns if it is still the one of the record; None if it is gone.
 
-    A path can name another pod's by now, and inode numbers begin anew at a boot. Raises OSError
-    where the kernel does not tell: that is not the same as gone.
+    Raises OSError where the kernel does not tell. Inode numbers begin anew at a boot.
     """
     if record.boot_id != host.boot_id():
         return None
-    for path in dict.fromkeys((netns, record.netns)):
-        if not path or is_own(path):
-            continue
-        try:
-            pod = PodNetns(path)
-        except OSError as error:
-            if error.errno not in GONE:
-                raise
-            continue
-        if pod.id.is_same(record.netns_id):
-            return pod
-        pod.close()
-    return None
+    return open_same((netns, record.netns), record.netns_id)
 
 
 def _worth_a_retry(outcomes: list[Detached], pod: PodNetns | None) -> list[CniError]:

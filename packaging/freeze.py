@@ -11,6 +11,7 @@ import __future__
 
 import zipfile
 from dataclasses import dataclass
+from marshal import dumps
 from pathlib import Path, PurePosixPath
 
 from PyInstaller.building.api import PYZ
@@ -27,8 +28,8 @@ SOURCE_ROOTS = {
     "multinic_ipam": PROJECT / "ipam",
     "multinic_selectors": PROJECT / "selectors",
 }
-PYC_HEADER = 16
 OPTIMIZE = 1  # 2 would strip the docstrings, which are the command line's help
+WITHOUT_DOCSTRINGS = 2
 
 # Reached by some import that never runs here. They are a third of the bundle.
 UNUSED = [
@@ -52,6 +53,14 @@ UNUSED = [
     "unittest",
     "xmlrpc",
 ]
+FOR_PEOPLE = (
+    "multinic_cni.admin",
+    "multinic_cni.cli",
+    "multinic_cni.conf.address_models",
+    "multinic_cni.conf.model_words",
+    "multinic_cni.conf.models",
+    "multinic_ipam.preview",
+)
 # Imported by names that typer's shell completion computes.
 COMPUTED = ["shellingham.posix"]
 # rich colours JSON and tracebacks with these; pygments has five hundred more, 3 MB of them.
@@ -96,12 +105,18 @@ def parts() -> Parts:
         package = name.parts[0].removesuffix(".pyc")
         if name.suffix != ".pyc" or package in in_folder:
             files.append(entry)
-        elif package in SOURCE_ROOTS:
+        elif package in SOURCE_ROOTS and not is_for_people(name):
             own.append(entry)
         elif package != "__future__":
             zipped.append(entry)
     files.append(("library.zip", library(zipped), "DATA"))
     return Parts(start_modules(own), analysis.scripts[-1:], analysis.binaries, files)
+
+
+def is_for_people(path: PurePosixPath) -> bool:
+    """Tell whether only the command line imports a module: each start reads all the others."""
+    name = module_name(path)
+    return any(f"{name}.".startswith(f"{each}.") for each in FOR_PEOPLE)
 
 
 def own_modules() -> list[str]:
@@ -127,6 +142,13 @@ def library(entries: list[Entry]) -> str:
     return str(path)
 
 
+def code_of(pyc: str) -> bytes:
+    """Compile a module of ours without docstrings, which a runtime's call would only read."""
+    source = PurePosixPath(pyc).with_suffix(".py")
+    text = (SOURCE_ROOTS[source.parts[0]] / source).read_bytes()
+    return dumps(compile(text, str(source), "exec", dont_inherit=True, optimize=WITHOUT_DOCSTRINGS))
+
+
 def start_modules(own: list[Entry]) -> PYZ:
     """Replace PyInstaller's import hooks by ours.
 
@@ -134,11 +156,8 @@ def start_modules(own: list[Entry]) -> PYZ:
     before the program are that archive's `dependencies`.
     """
     table = {
-        module_name(PurePosixPath(name)): (
-            name.endswith("/__init__.pyc"),
-            Path(source).read_bytes()[PYC_HEADER:],
-        )
-        for name, source, _ in own
+        module_name(PurePosixPath(name)): (name.endswith("/__init__.pyc"), code_of(name))
+        for name, _, _ in own
     }
     generated = Path(CONF["workpath"]) / "multinic_modules.py"
     generated.write_text(f"MODULES = {table!r}\n", encoding="utf-8")

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+LIBRARY = f"{vars(sys)['_MEIPASS']}/library.zip"
+
+
 class MemoryImporter:
     """Import what MODULES holds: no look-up, open and read of a file for each module."""
 
@@ -27,12 +30,16 @@ class MemoryImporter:
         if name not in MODULES:
             return None
         is_package, _ = MODULES[name]
-        return ModuleSpec(
+        spec = ModuleSpec(
             name,
             MemoryImporter,  # type: ignore[arg-type] # typeshed asks for importlib's base class
             origin=sys.executable,
             is_package=is_package,
         )
+        if spec.submodule_search_locations is not None:
+            # Where those of its modules are that only the command line imports.
+            spec.submodule_search_locations.append(f"{LIBRARY}/{name.replace('.', '/')}")
+        return spec
 
     @staticmethod
     def create_module(_spec: ModuleSpec) -> ModuleType | None:
@@ -51,4 +58,4 @@ gc.disable()
 sys.frozen = True  # type: ignore[attr-defined] # what programs look for to know it
 sys.meta_path.insert(0, MemoryImporter)
 # Opened only when a module is found nowhere else, so that its index costs the plugin nothing.
-sys.path.append(f"{vars(sys)['_MEIPASS']}/library.zip")
+sys.path.append(LIBRARY)

@@ -16,6 +16,7 @@ main() {
   # What vanishes meanwhile is no failure, nor is an attribute that cannot be read: the speed of a link
   # that is down.
   paths 2>/dev/null | xargs -d '\n' cp --parents -dt "$TO" 2>/dev/null || true
+  files_by_link 2>/dev/null | xargs -d '\n' cp --parents -Lt "$TO" 2>/dev/null || true
   # cp gives folders the modes of sysfs, in which nobody could remove them.
   chmod -R u+w "$TO"
   ip -j -d link >"$TO/ip-link.json"
@@ -34,8 +35,14 @@ paths() {
     -o -path '*/infiniband/*/ports/*/state' -o -path '*/infiniband/*/ports/*/link_layer' \
     -o -path '*/gid_attrs/ndevs/*' -o -path '*/kfd/topology/nodes/*/properties' \) || true
   find /sys/module/ib_core/parameters/netns_mode /proc/sys/kernel/{hostname,random/boot_id} \
-    /proc/driver/nvidia/gpus/*/information /var/run/nvidia-topologyd/*.xml \
-    /etc/cni/multinic /run/multinic-cni/health /var/lib/cni/multinic -type f || true
+    /proc/driver/nvidia/gpus/*/information /var/lib/cni/multinic -type f || true
+}
+
+# What the plugin reads through links, too: a ConfigMap's files are links to those of a hidden folder.
+# They become files, since links to elsewhere are none in another place. A prober's file is no link.
+files_by_link() {
+  find -H /etc/cni/multinic{,/classes.d} -maxdepth 1 -xtype f || true
+  find -H /var/run/nvidia-topologyd/*.xml /run/multinic-cni/health -type f || true
 }
 
 main

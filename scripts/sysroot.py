@@ -42,7 +42,7 @@ def main() -> int:
         return 1
     try:
         write_sysroot(arguments.description.read_text(), arguments.folder)
-    except DescriptionError as error:
+    except (DescriptionError, OSError, UnicodeDecodeError) as error:
         print(f"sysroot: {arguments.description}: {error}", file=sys.stderr)
         return 1
     return 0

@@ -5,13 +5,11 @@ set -euo pipefail
 
 STATE=${MULTINIC_VM:-/var/tmp/multinic-vm}
 CHECKOUT=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
-PACKAGES=(qemu-system-x86 busybox-static kmod squashfs-tools iproute2 iputils-ping
-          containernetworking-plugins)
+source "$CHECKOUT/scripts/vm-packages.sh"
 # What the first stage needs to find its disks, its output port and the shared folder.
 BOOT_MODULES=(virtio_pci virtio_blk squashfs overlay virtio_console 9pnet_virtio 9p)
 SYSTEM=(bin sbin lib lib64 etc usr/bin usr/sbin usr/lib64 usr/lib/x86_64-linux-gnu usr/lib/cni
         usr/lib/python3 usr/lib/python3.11)
-export DEBIAN_FRONTEND=noninteractive
 
 help() {
   cat <<EOF_HELP
@@ -24,8 +22,9 @@ setup  install QEMU (apt), fetch Debian's kernel, pack this machine's programs a
 run    set up if needed, boot, and run COMMAND as root in the guest, in this checkout. Its output
        appears here and its exit status is this script's. The guest sees a copy of this checkout and
        of each PATH, at the same places; nothing that it writes there comes back.
-  -n   virtio NICs, eth0 and so on, in one network segment that ends inside the machine; half of
-       them on a PCI bus of NUMA node 0, half on one of node 1 (default: 0)
+  -n   virtio NICs, eth0 and so on, in one network segment that ends inside the machine, and beside
+       them a NIC with virtual functions (igb, whose driver is not loaded) and two displays; all in
+       a tree of two NUMA nodes, three root complexes and a switch (default: 0, and none of these)
   -m   memory in MiB (default: 2048)
   -t   end the machine after that many seconds with status 124 (default: 600)
   -o   a folder which the guest can write to, there /run/vm/out (default: none is kept)
@@ -46,6 +45,7 @@ setup() {
   flock 8
   find "$STATE" -maxdepth 1 -name 'run.*' -mtime +1 -exec rm -rf {} + # of runs that were killed
   packages
+  qemu
   once "kernel" kernel
   once "initrd $(sha256sum <"${BASH_SOURCE[0]}") $(<"$STATE/kernel.version")" initrd
   once "system $(dpkg-query -W | cat - "${BASH_SOURCE[0]}" | sha256sum) $(<"$STATE/kernel.version")" system
@@ -61,26 +61,10 @@ once() { # KEY FUNCTION: executes FUNCTION unless it has succeeded with this ver
   echo "$1" >"$stamp"
 }
 
-packages() {
-  local package missing=()
-  for package in "${PACKAGES[@]}"; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' || missing+=("$package")
-  done
-  [ ${#missing[@]} -gt 0 ] || return 0
-  echo "vm: installing ${missing[*]}" >&2
-  apt_get update
-  apt_get install -y --no-install-recommends "${missing[@]}"
-}
-
-apt_get() {
-  apt-get -qq -o DPkg::Lock::Timeout=300 -o APT::Sandbox::User=root "$@" >"$STATE/apt.log" 2>&1 ||
-    { tail -n 20 "$STATE/apt.log" >&2; fail "apt-get $1 failed"; }
-}
-
 kernel() { # unpacked in our folder only: this machine's own boot files stay as they are
   local package
-  apt_get update
-  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image-/ {print $2; exit}')
+  apt_update
+  package=$(apt-cache "${APT[@]}" depends linux-image-amd64 | awk '/Depends: linux-image-/ {print $2; exit}')
   [ -n "$package" ] || fail "apt knows no linux-image-amd64"
   rm -rf "$STATE/kernel"
   mkdir -p "$STATE/kernel"
@@ -191,19 +175,43 @@ pack() { # IMAGE TAR-ARGUMENTS...: from /
     sqfstar -comp lz4 -quiet -no-progress "$image" || { cat "$STATE/tar.log" >&2; fail "cannot pack $image"; }
 }
 
-nics() { # COUNT MIB: QEMU's arguments for the NICs, and the two NUMA nodes they belong to
+# NUMA node 0: root complex 0: a switch with GPU 0, NICs 5 and 6; a port of its own with NIC 7
+#              root complex 2: NIC 0; the SR-IOV NIC
+# NUMA node 1: root complex 1: NICs 1 to 4; GPU 1
+# From NIC 8 on the same again. The GPUs are bare displays: what counts is where they are plugged in.
+# With eight NICs, Linux finds them in this order and calls them eth0 to eth7.
+NUMA_NODES=(0 1 0)
+PLACES=(root2 root1 root1 root1 root1 switch switch root0)
+
+nics() { # COUNT MIB: QEMU's arguments for the NICs and the tree that they are plugged into
   local count=$1 memory=$2 i
   [ "$count" -gt 0 ] || return 0
   for i in 0 1; do
     echo "-object memory-backend-ram,id=memory$i,size=$((memory / 2))M"
     echo "-numa node,nodeid=$i,cpus=$i,memdev=memory$i"
-    echo "-device pxb-pcie,id=bus$i,bus_nr=$((32 * (i + 1))),bus=pcie.0,numa_node=$i"
   done
+  for i in "${!NUMA_NODES[@]}"; do
+    echo "-device pxb-pcie,id=root$i,bus_nr=$((32 * (i + 1))),bus=pcie.0,numa_node=${NUMA_NODES[i]}"
+  done
+  plug root0 x3130-upstream,id=switch
+  plug switch bochs-display,romfile=
+  for ((i = 0; i <= count; i++)); do echo "-netdev hubport,id=wire$i,hubid=0"; done
   for ((i = 0; i < count; i++)); do
-    echo "-device pcie-root-port,id=port$i,bus=bus$((i % 2)),chassis=$((i + 1)),slot=$i"
-    echo "-netdev hubport,id=hub$i,hubid=0"
-    printf -- '-device virtio-net-pci,netdev=hub%d,bus=port%d,mac=52:54:00:00:00:%02x,romfile=\n' "$i" "$i" "$i"
+    plug "${PLACES[i % ${#PLACES[@]}]}" "virtio-net-pci,$(wired "$i")"
   done
+  ! has_igb || plug root2 "igb,$(wired "$count")"
+  plug root1 bochs-display,romfile=
+}
+
+plug() { # BUS DEVICE: into a port of its own, of the switch or of a root complex
+  local kind=pcie-root-port
+  [ "$1" != switch ] || kind=xio3130-downstream
+  ports=$((${ports:-0} + 1))
+  echo "-device $kind,id=port$ports,bus=$1,chassis=$ports,slot=$ports -device $2,bus=port$ports"
+}
+
+wired() { # NUMBER: the properties of a NIC on the one wire
+  printf 'netdev=wire%d,mac=52:54:00:00:00:%02x,romfile=' "$1" "$1"
 }
 
 emulate() { # FOLDER NICS MIB SECONDS: boots, with the command of FOLDER/init, until the guest is off

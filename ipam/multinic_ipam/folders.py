@@ -44,10 +44,8 @@ class Folder:
 
     def child(self, name: str, *, create: bool) -> Folder:
         """Open a sub-folder; a symbolic link in its place is an error (ELOOP or ENOTDIR)."""
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        path = f"{self.path}/{plain(name)}"
         try:
-            return Folder(os.open(name, flags, dir_fd=self.descriptor), path)
+            return self.existing_child(name)
         except FileNotFoundError:
             if not create:
                 raise
@@ -55,7 +53,13 @@ class Folder:
             os.mkdir(name, DIRECTORY_MODE, dir_fd=self.descriptor)
         except FileExistsError:
             pass  # another process made it in the meantime
-        return Folder(os.open(name, flags, dir_fd=self.descriptor), path)
+        return self.existing_child(name)
+
+    def existing_child(self, name: str) -> Self:
+        """Open a sub-folder as `child`; it is of the folder's own kind."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(plain(name), flags, dir_fd=self.descriptor)
+        return type(self)(descriptor, f"{self.path}/{name}")
 
     def names(self) -> list[str]:
         return sorted(os.listdir(self.descriptor))

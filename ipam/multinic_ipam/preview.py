@@ -5,13 +5,8 @@ from __future__ import annotations
 import os
 from errno import ENOENT, EROFS
 
-from multinic_ipam.blocks import Blocks
-from multinic_ipam.choosing import Choosing
 from multinic_ipam.folders import Folder, plain
-from multinic_ipam.notes import Notes
-from multinic_ipam.quarantine import Quarantine
-from multinic_ipam.store import POOLS, Store
-from multinic_ipam.turns import Turns
+from multinic_ipam.store import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,14 +21,12 @@ class ReadOnlyFolder(Folder):
 
     def child(self, name: str, *, create: bool) -> ReadOnlyFolder:
         """Open a sub-folder; a missing one that is to be made is an empty one."""
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        path = f"{self.path}/{plain(name)}"
         try:
-            return ReadOnlyFolder(os.open(name, flags, dir_fd=self.descriptor), path)
+            return self.existing_child(name)
         except FileNotFoundError:
             if not create:
                 raise
-            return NoFolder(path)
+            return NoFolder(f"{self.path}/{name}")
 
     def data_file(self, name: str, *, create: bool) -> int:
         del create
@@ -107,20 +100,17 @@ class Preview(Store):
         super().__init__(directory, deadline=0.0)
 
     def __enter__(self) -> Self:
+        root: ReadOnlyFolder
         try:
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-            self.root = ReadOnlyFolder(os.open(self._path, flags), self._path)
+            root = ReadOnlyFolder(os.open(self._path, flags), self._path)
         except FileNotFoundError:
-            self.root = NoFolder(self._path)
+            root = NoFolder(self._path)
         try:
-            self._blocks = Blocks(self.root.child(POOLS, create=True))
+            self._open(root)
         except BaseException:
-            self.root.close()
+            root.close()
             raise
-        self._turns = Turns(self.root)
-        self._quarantine = Quarantine(self.root)
-        self._choosing = Choosing(self._blocks, self._turns, self._quarantine)
-        self.imported = Notes(self.root, "imported")
         return self
 
     def __exit__(
@@ -129,5 +119,4 @@ class Preview(Store):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for part in (self._blocks, self._turns, self._quarantine, self.imported, self.root):
-            part.close()
+        self._close()

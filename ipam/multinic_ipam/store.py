@@ -62,23 +62,19 @@ class Store:
 
     def __enter__(self) -> Self:
         """Take the lock; raises LockTimeoutError, OSError."""
-        self.root = Folder.at(self._path)
+        root = Folder.at(self._path)
         try:
-            self._lock = self.root.lock_file(LOCK)
+            self._lock = root.lock_file(LOCK)
         except OSError:
-            self.root.close()
+            root.close()
             raise
         try:
             lock(self._lock, self._deadline, self._called_off)
-            self._blocks = Blocks(self.root.child(POOLS, create=True))
-            self._turns = Turns(self.root)
+            self._open(root)
         except BaseException:
             os.close(self._lock)
-            self.root.close()
+            root.close()
             raise
-        self._quarantine = Quarantine(self.root)
-        self._choosing = Choosing(self._blocks, self._turns, self._quarantine)
-        self.imported = Notes(self.root, "imported")
         return self
 
     def __exit__(
@@ -87,9 +83,21 @@ class Store:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._close()
+        os.close(self._lock)
+
+    def _open(self, root: Folder) -> None:
+        """Find the parts in the data directory, which is the caller's until then."""
+        self.root = root
+        self._blocks = Blocks(root.child(POOLS, create=True))
+        self._turns = Turns(root)
+        self._quarantine = Quarantine(root)
+        self._choosing = Choosing(self._blocks, self._turns, self._quarantine)
+        self.imported = Notes(root, "imported")
+
+    def _close(self) -> None:
         for part in (self._blocks, self._turns, self._quarantine, self.imported, self.root):
             part.close()
-        os.close(self._lock)
 
     def choose(self, pool: Pool, chosen: Sequence[Reservation], cooldown: int = 0) -> Reservation:
         """Return a free address of the pool that is not among those chosen already.

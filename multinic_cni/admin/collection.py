@@ -12,9 +12,9 @@ from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.attachments.records import has_record, keys, networks, peek
 from multinic_cni.errors import CniError, io_failure, join_errors
 from multinic_cni.leftovers import clear_stale
+from multinic_cni.liveness import Living
 from multinic_cni.reservations import with_store
 from multinic_cni.upkeep import backlog
-from multinic_cni.upkeep.liveness import Living
 from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_cni.values import Value
 from multinic_ipam.reservation import NOBODY

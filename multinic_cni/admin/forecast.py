@@ -6,23 +6,31 @@ from errno import EROFS
 
 from multinic_cni.addressing import ipam_block, uses_store
 from multinic_cni.assignment import assign
-from multinic_cni.choosing import COUNTING, choose
+from multinic_cni.choosing import (
+    COUNTING,
+    choose,
+    looks_at_devices,
+    pods_that_went_may_be_why,
+)
 from multinic_cni.conf.netconf import problems_in, read_net_conf
 from multinic_cni.conflicts import use_of
 from multinic_cni.delegates import chain_confs
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, CniError, io_failure
 from multinic_cni.invocation import Invocation, ifname_problem
+from multinic_cni.liveness import loads_of_the_living
+from multinic_cni.nic_uses import NicUse, begin_use
 from multinic_cni.plan import inner_names
-from multinic_cni.pod_devices import devices_called
+from multinic_cni.pod_devices import not_nics
+from multinic_cni.pod_devices.functions import Functions
 from multinic_cni.preparation import functions_of, nic_shares
 from multinic_cni.requests import for_delegates, read_requests, without_served
 from multinic_cni.reservations import Want, choose_all, in_store
 from multinic_cni.result import read_result
 from multinic_cni.upkeep.moved_shares import refuse_moved_shares
-from multinic_cni.upkeep.nic_uses import NicUse, begin_use
 from multinic_cni.values import Value
 from multinic_ipam.preview import Preview
 from multinic_ipam.reservation import Owner
+from multinic_selectors.candidates import SelectionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +65,8 @@ class Question(Value):
 class Forecast:
     """What becomes of a net conf, as far as it goes: what an `error` comes before is not there.
 
-    `names`, `addresses` and `confs` go with the chosen NICs.
+    `names`, `addresses` and `confs` go with the chosen NICs. `refused` are the others, with why
+    not; `missing` the entries of the conf that fit no NIC.
     """
 
     def __init__(self) -> None:
@@ -65,6 +74,8 @@ class Forecast:
         self.devices: Sequence[str] = ()
         self.loads: Mapping[str, Load] = {}
         self.selection: Selection | None = None
+        self.refused: Sequence[tuple[str, str]] = ()
+        self.missing: Sequence[tuple[str, str]] = ()
         self.names: Sequence[str] = ()
         self.shares: Sequence[NicShares] = ()
         self.addresses: Addresses = []
@@ -75,6 +86,11 @@ class Forecast:
     @property
     def chosen(self) -> Sequence[Choice]:
         return self.selection.chosen if self.selection else ()
+
+    @property
+    def why(self) -> Mapping[str, str]:
+        """What speaks for the chosen NICs, where the strategy compares."""
+        return dict(self.selection.why) if self.selection else {}
 
 
 def forecast(document: object, question: Question, node: Node) -> Forecast:
@@ -134,32 +150,75 @@ def _asked(document: object, question: Question) -> object:
 
 def _choose(found: Forecast, conf: NetConf, question: Question, node: Node) -> None:
     strategy = conf.attach_policy.strategy
-    found.devices = _functions(question.devices, node.host)
-    if strategy == "topology" and not found.devices:
+    found.devices = _devices(found, question.devices, node.host)
+    if found.devices and not looks_at_devices(conf):
+        all_taken = "takes all NICs unless attachPolicy.nics or --nics says how many, and"
+        why = f" {all_taken}" if strategy == "topology" else ""
+        found.notes.append(f"the strategy {strategy}{why} does not look at the pod's devices")
+    elif looks_at_devices(conf) and not found.devices:
         found.notes.append("no devices are given (--devices), so that no NIC is near to any")
-    if strategy != "topology" and found.devices:
-        found.notes.append(f"the strategy {strategy} does not look at the pod's devices")
     try:
-        found.loads = node.loads_in(conf.data_dir)
+        found.loads, notes = node.loads_in(conf.data_dir)
+        found.notes += notes
     except OSError as error:
         failure = io_failure("count what attached pods have taken", error)
         if strategy in COUNTING:
             raise failure from error
         found.notes.append(failure.message)
-    found.selection = choose(conf, node.host, lambda: found.devices, lambda: found.loads)
+    try:
+        selection = _selection(found, conf, node)
+    except CniError as error:
+        raise _without_reasons(found, error, node.host) from error
+    found.selection = selection
+    found.refused = [*selection.unhealthy, *selection.conflicts, *selection.refused]
+    found.missing = selection.missing
+    found.notes += selection.notes
 
 
-def _functions(names: Sequence[str], host: Host) -> Sequence[str]:
-    """Return the PCI addresses of devices; CniError 7 for one that this node does not have."""
-    functions: dict[str, None] = {}
+def _selection(found: Forecast, conf: NetConf, node: Node) -> Selection:
+    """Choose as an ADD: if NICs fall short, without pods that have gone and had no DEL.
+
+    Which have gone, only their own node can say.
+    """
+    try:
+        return choose(conf, node.host, lambda: found.devices, lambda: found.loads)
+    except CniError as error:
+        if node.root or not pods_that_went_may_be_why(conf, error):
+            raise
+    found.loads = loads_of_the_living(conf.data_dir, node.host.nics)
+    return choose(conf, node.host, lambda: found.devices, lambda: found.loads)
+
+
+def _without_reasons(found: Forecast, error: CniError, host: Host) -> CniError:
+    """Keep each NIC's reason, and return the error without them."""
+    cause = error.__cause__
+    if not isinstance(cause, SelectionError):
+        return error
+    names = {nic.name for nic in host.nics}
+    found.refused = [each for each in cause.reasons if each[0] in names]
+    found.missing = [each for each in cause.reasons if each[0] not in names]
+    message = error.message.replace(str(cause), cause.summary, 1)
+    return CniError(error.code, message, error.details)
+
+
+def _devices(found: Forecast, names: Sequence[str], host: Host) -> Sequence[str]:
+    """Return the PCI addresses of devices, without NICs, at which ADD does not look either.
+
+    CniError 7 for one that this node does not have.
+    """
+    functions = Functions(host)
+    devices: dict[str, None] = {}
     for name in names:
-        called = [each for each in devices_called([name], host) if host.sysfs.exists(each)]
-        if not called:
-            message = f"--devices {name}: no PCI function of this node goes by it"
+        address = functions.called(name)
+        if not host.sysfs.exists(address):
+            why = functions.why_unknown(name) or "no PCI function of this node goes by it"
             details = "`multinic-cni topology` shows which GPUs and NICs there are"
-            raise CniError(BAD_CONF, message, details)
-        functions.update(dict.fromkeys(called))
-    return list(functions)
+            raise CniError(BAD_CONF, f"--devices {name}: {why}", details)
+        if not_nics([address], host):
+            devices[address] = None
+        else:
+            found.notes.append(f"--devices {name}: it is a NIC, and those of a pod do not count")
+    return list(devices)
 
 
 def _name(found: Forecast, conf: NetConf, question: Question) -> tuple[Requests, Sequence[Wanted]]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from multinic_cni.admin.nic_facts import pci_facts
 from multinic_cni.nearness import Nearness
+from multinic_cni.pod_devices.nvidia import NvidiaGpus
 from multinic_cni.values import Value
 from multinic_selectors.devices import is_pci_address
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 # PCI classes (pci.ids): display controllers, processing accelerators; network controllers.
 ACCELERATORS = ("03", "12")
 NETWORK = "02"
-LONGEST_INFORMATION = 4096
 
 # Kinds of places: a NUMA node has root complexes; a switch shares its upstream link among devices,
 # a port is where the functions of one card are.
@@ -84,6 +82,7 @@ def machine_of(host: Host, facts: Facts) -> Machine:
 def _devices(host: Host, facts: Facts) -> Iterable[Device]:
     """Walk GPUs and NICs by address; a VF without a NIC here is told by its PF."""
     near = Nearness(host)
+    nvidia = NvidiaGpus(host.paths.nvidia)
     by_address: dict[str, list[NicFacts]] = {}
     for each in facts.nics:
         if each.pci is not None:
@@ -102,7 +101,7 @@ def _devices(host: Host, facts: Facts) -> Iterable[Device]:
             rdma = [] if nics else host.sysfs.rdma_ports_of(address)
             yield Device(kind=NIC, pci=pci, location=location, nics=nics, rdma=rdma)
         else:
-            model = _model(host.paths.nvidia, address)
+            model = nvidia.model_of(address)
             yield Device(kind=GPU, pci=pci, location=location, model=model)
 
 
@@ -136,14 +135,3 @@ def _behind(address: str, devices: Sequence[Device], depth: int) -> Place | Devi
         return inside[0]
     buses = {each.pci.address.rpartition(":")[0] for each in devices}
     return Place(kind=PORT if len(buses) == 1 else SWITCH, name=address, inside=inside)
-
-
-def _model(folder: str, address: str) -> str:
-    """Return what NVIDIA's driver calls a GPU; empty for others."""
-    try:
-        with open(os.path.join(folder, address, "information"), "rb") as file:
-            text = file.read(LONGEST_INFORMATION).decode("utf-8", "replace")
-    except OSError:
-        return ""
-    lines = (line.partition(":") for line in text.splitlines())
-    return next((value.strip() for key, _, value in lines if key.strip() == "Model"), "")

@@ -43,17 +43,21 @@ class PciFacts(Value):
 class NicFacts(Value):
     """A NIC and what belongs to it.
 
-    `trouble` is why it cannot carry traffic, by a prober's word or else the kernel's. `ports` are
-    the links whose bridge, bond or team it is; `rail` is its number by node.json.
+    `trouble` is why it cannot carry traffic, by a prober's word or else the kernel's; `denied` is
+    what the kernel says of one that a prober calls healthy. `ports` are the links whose bridge,
+    bond or team it is; `rail` is its number by node.json; `auxiliary` the device that it is on
+    below its function, such as a scalable function.
     """
 
     nic: Nic
     pci: PciFacts | None
+    auxiliary: str
     driver: str
     speed: int | None
     duplex: str
     rdma: Sequence[RdmaPort]
     trouble: str
+    denied: str
     ports: Sequence[str]
     rail: int | None
     load: Load
@@ -81,15 +85,18 @@ def facts_of(host: Host, loads: Mapping[str, Load]) -> Facts:
     for nic in host.nics:
         if nic.enslaved_to:
             ports.setdefault(nic.enslaved_to, []).append(nic.name)
+    words = {nic.name: health.word_on(nic.name) for nic in host.nics}
     found = [
         NicFacts(
             nic=nic,
             pci=pci_facts(host, host.sysfs.pci_address(nic.name)),
+            auxiliary=host.sysfs.auxiliary_device(nic.name),
             driver=host.sysfs.driver(nic.name),
             speed=host.speed(nic),
             duplex=host.sysfs.duplex(nic.name),
             rdma=host.sysfs.rdma_ports(nic.name),
-            trouble=trouble_of(nic, health),
+            trouble=trouble_of(nic, words[nic.name]),
+            denied=nic.trouble if words[nic.name] == "" else "",
             ports=sorted(ports.get(nic.name, ()), key=natural_order),
             rail=rails.get(nic.name),
             load=loads.get(nic.name, NONE),
@@ -99,9 +106,8 @@ def facts_of(host: Host, loads: Mapping[str, Load]) -> Facts:
     return Facts(nics=found, notes=notes)
 
 
-def trouble_of(nic: Nic, health: Health) -> str:
+def trouble_of(nic: Nic, word: str | None) -> str:
     """Return why a NIC cannot carry traffic: a prober's word goes before the kernel's."""
-    word = health.word_on(nic.name)
     return nic.trouble if word is None else word
 
 

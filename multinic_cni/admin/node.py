@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 from multinic_cni import host
+from multinic_cni.attachments.claim import ATTACHMENTS
 from multinic_cni.attachments.loads import loads_on
 from multinic_cni.host import Host
 from multinic_cni.values import Value
+from multinic_selectors.foreign_files import read_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,18 +30,24 @@ class Node(Value):
         """Return where one of the node's own paths is found here."""
         return f"{self.root}{own}"
 
-    def loads_in(self, folder: str) -> Mapping[str, Load]:
-        """Return what attached pods have taken, by NIC, by the records there; raises OSError."""
-        return loads_on(folder, self._boot_id())
+    def loads_in(self, folder: str) -> tuple[Mapping[str, Load], list[str]]:
+        """Return what attached pods have taken, by NIC, by the records there; raises OSError.
+
+        Beside it stand notes: nobody knows which pods of another node have gone if its boot has not
+        been collected, and then none is counted.
+        """
+        boot_id = self._boot_id()
+        attachments = os.path.join(folder, ATTACHMENTS)
+        if not boot_id and os.path.isdir(attachments) and os.listdir(attachments):
+            path = self.path(host.BOOT_ID)
+            return {}, [f"attachments are not counted: no {path} says which of them live"]
+        return loads_on(folder, boot_id, self.host.nics), []
 
     def _boot_id(self) -> str:
         if not self.root:
             return host.boot_id()
-        try:
-            with open(self.path(host.BOOT_ID), "rb") as file:
-                return file.read(LONGEST_ID).decode("ascii", "replace").strip()
-        except OSError:
-            return ""  # it has not been collected: nobody can know whose pods have gone
+        content = read_foreign(self.path(host.BOOT_ID), LONGEST_ID) or b""
+        return content.decode("ascii", "replace").strip()
 
 
 def node_at(sysroot: str) -> Node:

@@ -10,8 +10,8 @@ from multinic_cni.admin.stock import DAMAGED, LOCK_SECONDS, ORPHANED, take_stock
 from multinic_cni.attachments.claim import claim_idle, key_of
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.errors import CniError, io_failure
+from multinic_cni.liveness import Living
 from multinic_cni.reservations import with_store
-from multinic_cni.upkeep.liveness import Living
 from multinic_cni.upkeep.sweeping import sweep
 from multinic_cni.values import Value
 from multinic_ipam.reservation import NOBODY, Owner

@@ -8,9 +8,9 @@ import time
 from multinic_cni.attachments.claim import key_of
 from multinic_cni.attachments.records import all_records
 from multinic_cni.errors import BAD_CONF, CniError
+from multinic_cni.liveness import Living
 from multinic_cni.reservations import with_store
 from multinic_cni.upkeep.imports import is_held_at_source, source_of
-from multinic_cni.upkeep.liveness import Living
 from multinic_cni.values import Value
 from multinic_ipam.reservation import Owner
 from multinic_ipam.survey import freed_at, leftovers, quarantined, survey

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multinic_cni.attachments.record import Record
+    from multinic_ipam.folders import Folder
 
 
 class Seen(Value):
@@ -47,6 +48,29 @@ def records_of(data_dir: str, network: str) -> Iterator[Seen]:
         else:
             if record is not None:
                 yield Seen(network=network, key=key, record=record)
+
+
+def contents(data_dir: str) -> Iterator[tuple[str, bytes]]:
+    """Walk what stands in the records, with their paths; raises OSError if a folder is not read.
+
+    A record that cannot be read is left out.
+    """
+    for network in networks(data_dir):
+        try:
+            with network_folder(data_dir, network, create=False) as folder:
+                for name in folder.names():
+                    content = _content(folder, name) if name.endswith(RECORD) else b""
+                    if content:
+                        yield f"{folder.path}/{name}", content
+        except FileNotFoundError:
+            continue  # its last attachment has just gone
+
+
+def _content(folder: Folder, name: str) -> bytes:
+    try:
+        return folder.read(name)
+    except OSError:
+        return b""
 
 
 def addresses_named_elsewhere(data_dir: str, network: str, key: str) -> set[str]:

@@ -11,6 +11,7 @@ import typer
 
 from multinic_cni.admin.forecast import Forecast, Question, forecast
 from multinic_cni.admin.node import node_at
+from multinic_cni.cli.forecasts import chosen_document, document_of, gateway_of, source_of
 from multinic_cni.cli.options import AsJson, SysRoot
 from multinic_cni.cli.printing import (
     failing_on_one_line,
@@ -23,16 +24,11 @@ from multinic_cni.cli.validate import confs_in
 from multinic_cni.conf.netconf import NetConf
 from multinic_cni.conf.rules import OWN_TYPES
 from multinic_cni.errors import CniError
-from multinic_cni.sharing import NicShare, NicShares
-from multinic_ipam.networks import format_address
-from multinic_ipam.pools import Pool
-from multinic_ipam.reservation import Reservation
+from multinic_cni.sharing import NicShares
 from multinic_selectors.bandwidth import format_bandwidth
 from multinic_selectors.candidates import Choice
-from multinic_selectors.loads import NONE
-from multinic_selectors.selection import Selection
 
-CHOSEN = ("NIC", "PLACE", "INTERFACE", "ADDRESSES", "TARGET", "PODS", "TAKEN")
+CHOSEN = ("NIC", "PLACE", "INTERFACE", "ADDRESSES", "TARGET", "PODS", "TAKEN", "WHY")
 SHARES = ("NIC", "NETWORK", "POOL", "GATEWAY", "ROOM", "HOST INDEX", "FROM")
 LARGE = 1 << 32  # nobody reads the number of an IPv6 network's addresses
 
@@ -67,9 +63,10 @@ def explain(
 
     Every NIC is told, chosen or why not; for the chosen ones the interface, the addresses that it
     would get next, and the confs that its delegates would be executed with. TARGET is the pod's
-    part of the NIC's bandwidth, PODS and TAKEN are what others have of it. Nothing is reserved or
-    changed, and no network is asked whether somebody has the addresses. Exit 1 if an ADD would
-    fail.
+    part of the NIC's bandwidth, PODS and TAKEN are what others have of it, WHY is what a strategy
+    that compares NICs has found. Nothing is reserved or changed. Exit 1 if an ADD would fail by
+    what is looked at here: not by delegates that are missing or fail, nor by what the pod has
+    already, nor by somebody on the network who has the addresses.
 
     Example: multinic-cni explain --nics 2 --devices 0000:07:00.0 /etc/cni/net.d/20-rails.conf
     """
@@ -103,92 +100,16 @@ def explain(
         raise typer.Exit(1)
 
 
-def document_of(where: str, found: Forecast) -> dict[str, Any]:
-    """Return it all as JSON has it."""
-    document: dict[str, Any] = {"where": where}
-    if found.conf is not None:
-        document["network"] = found.conf.name
-    if found.devices:
-        document["devices"] = list(found.devices)
-    if found.selection is not None:
-        document["nics"] = [_nic_document(found, place) for place in range(len(found.chosen))]
-        document["refused"] = [
-            {"nic": name, "reason": reason} for name, reason in _refused(found.selection)
-        ]
-    if found.notes:
-        document["notes"] = found.notes
-    if found.error is not None:
-        document["error"] = {
-            "code": found.error.code,
-            "msg": found.error.message,
-            "details": found.error.details,
-        }
-    return document
-
-
-def _nic_document(found: Forecast, number: int) -> dict[str, Any]:
-    """Return a chosen NIC, with as much as is known where an error came before the rest."""
-    choice = found.chosen[number]
-    load = found.loads.get(choice.nic.name, NONE)
-    families = found.shares[number].families if found.shares else ()
-    own = found.addresses[number] if found.addresses else ()
-    return {
-        "nic": choice.nic.name,
-        "place": choice.place,
-        "interface": found.names[number] if found.names else None,
-        "addresses": list(map(_address, own)),
-        "megabits": choice.megabits,
-        "attachments": load.attachments,
-        "megabitsTaken": load.megabits,
-        "shares": [_share_document(share) for family in families for share in family],
-        "delegates": list(found.confs[number]) if found.confs else [],
-    }
-
-
-def _address(address: tuple[Reservation, Pool]) -> str:
-    reservation, pool = address
-    return f"{reservation.address}/{pool.prefix_length}"
-
-
-def _share_document(share: NicShare) -> dict[str, Any]:
-    pool, index = share.pool, share.host_index
-    version = pool.block.version
-    return {
-        "network": str(share.network),
-        "first": format_address(version, pool.start),
-        "last": format_address(version, pool.end),
-        "prefixLength": pool.prefix_length,
-        "gateway": _gateway(share),
-        "room": pool.room,
-        "hostIndex": None if index is None else index.number,
-        "source": _source(share),
-        "hint": index.hint if index else "",
-    }
-
-
-def _refused(selection: Selection) -> list[tuple[str, str]]:
-    return [*selection.unhealthy, *selection.refused]
-
-
-def _gateway(share: NicShare) -> str:
-    pool = share.pool
-    return "" if pool.gateway is None else format_address(pool.block.version, pool.gateway)
-
-
-def _source(share: NicShare) -> str:
-    if share.by_name:
-        return "staticAllocations"
-    return share.host_index.source if share.host_index else "the same on every node"
-
-
 def _print(where: str, found: Forecast) -> None:
-    print_line(f"{where}: {found.conf.name if found.conf else 'no net conf'}")
+    print_line(f"{where}: {found.conf.name if found.conf else 'no valid net conf'}")
     if found.devices:
         print_line(f"near {', '.join(found.devices)}")
     if found.conf is not None and found.selection is not None:
         _print_nics(found, found.conf)
-        for name, reason in _refused(found.selection):
-            print_line(f"not taken: {name}: {reason}")
+    for name, reason in found.refused:
+        print_line(f"not taken: {name}: {reason}")
+    for name, reason in found.missing:
+        print_line(f"missing: {name}: {reason}")
     for name, chain in zip(found.names, found.confs, strict=False):
         for conf in chain:
             print_line(f"delegate of {name}: {json.dumps(conf, ensure_ascii=False)}")
@@ -212,13 +133,14 @@ def _print_nics(found: Forecast, conf: NetConf) -> None:
 
 def _chosen_rows(found: Forecast, conf: NetConf) -> Iterator[list[str]]:
     for number, choice in enumerate(found.chosen):
-        document = _nic_document(found, number)
+        document = chosen_document(found, number)
         yield [
             choice.nic.name,
             _place(choice, conf),
             document["interface"] or "",
             ", ".join(document["addresses"]),
             *_bandwidths(document),
+            document["why"] or "",
         ]
 
 
@@ -246,10 +168,10 @@ def _share_rows(shares: Sequence[NicShares]) -> Iterator[list[str]]:
                 each.choice.nic.name,
                 str(share.network),
                 f"{pool} /{pool.prefix_length}",
-                _gateway(share),
+                gateway_of(share),
                 str(room) if room < LARGE else f"about 2^{(room + 1).bit_length() - 1}",
                 "" if index is None else str(index.number),
-                _source(share),
+                source_of(share),
             ]
 
 

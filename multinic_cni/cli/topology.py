@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from multinic_cni.admin.machine import GPU, NIC, Device, Machine, Place, machine_of
-from multinic_cni.admin.nic_facts import NicFacts, facts_of
+from multinic_cni.admin.machine import Device, Machine, Place, machine_of
+from multinic_cni.admin.nic_facts import facts_of
 from multinic_cni.admin.node import node_at
+from multinic_cni.cli.documents import machine_document
 from multinic_cni.cli.drawing import drawing_of
-from multinic_cni.cli.nics import nic_document, pci_document, rdma_documents
 from multinic_cni.cli.options import AsJson, SysRoot
 from multinic_cni.cli.printing import failing_on_one_line, print_json, print_line
 from multinic_cni.cli.wording import lines_of_device, lines_of_nic, title_of
@@ -78,43 +78,3 @@ def _branches(inside: Sequence[Place | Device], before: str) -> Iterator[str]:
 
 def _tick(index: int, among: Sequence[object]) -> str:
     return "└─" if index == len(among) - 1 else "├─"
-
-
-def machine_document(machine: Machine) -> dict[str, Any]:
-    """Return the tree as JSON has it."""
-    return {
-        "places": [_place_document(place) for place in machine.places],
-        "elsewhere": [nic_document(each) for each in machine.elsewhere],
-    }
-
-
-def _place_document(place: Place) -> dict[str, Any]:
-    return {
-        "kind": place.kind,
-        "name": place.name,
-        "inside": [
-            _device_document(each) if isinstance(each, Device) else _place_document(each)
-            for each in place.inside
-        ],
-    }
-
-
-def _device_document(device: Device) -> dict[str, Any]:
-    where = device.location
-    own: dict[str, Any] = {
-        "kind": device.kind,
-        "numa": where.numa if where else None,
-        "root": where.root if where else None,
-        "bridges": list(where.bridges) if where else [],
-        "pci": pci_document(device.pci),
-    }
-    if device.kind == GPU:
-        own["model"] = device.model or None
-    if device.kind == NIC:
-        own["nics"] = [_without_pci(each) for each in device.nics]
-        own["rdma"] = rdma_documents(device.rdma)
-    return own
-
-
-def _without_pci(facts: NicFacts) -> dict[str, Any]:
-    return {key: value for key, value in nic_document(facts).items() if key != "pci"}

@@ -75,7 +75,7 @@ def warnings_of_file(file: Path) -> list[str]:
     for path, conf in confs:
         if not isinstance(conf, dict):
             continue
-        found += _of_addresses(conf)
+        found += [*_of_policy(conf), *_of_addresses(conf)]
         for key in unknown_keys(conf):
             near = nearest(key, NET_CONF[1])
             hint = f"; did you mean {near!r}?" if near else ""
@@ -83,6 +83,14 @@ def warnings_of_file(file: Path) -> list[str]:
         if conf.get("type") not in OWN_TYPES:
             found.append(f"type: {conf.get('type')!r} is none of {', '.join(OWN_TYPES)}")
     return found
+
+
+def _of_policy(conf: dict[str, Any]) -> Iterator[str]:
+    policy = conf.get("attachPolicy")
+    if not isinstance(policy, dict) or policy.get("target"):
+        return
+    if policy.get("strategy") == "costOpt":
+        yield "attachPolicy: costOpt without a target: a pod that asks for none is refused"
 
 
 def _of_addresses(conf: dict[str, Any]) -> Iterator[str]:

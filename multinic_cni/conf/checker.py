@@ -6,7 +6,7 @@ The table's schemas are tuples whose first item is the kind; scripts/schema.py w
 from __future__ import annotations
 
 from multinic_cni.conf.formats import FORMATS
-from multinic_cni.conf.problems import Problem, join, unknown_key
+from multinic_cni.conf.problems import Problem, join, shown, unknown_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _format(value: object, schema: Schema, path: str, problems: list[Problem]) -
 def _enum(value: object, schema: Schema, path: str, problems: list[Problem]) -> None:
     if type(value) is not str or value not in schema[1]:
         allowed = ", ".join(repr(word) for word in schema[1])
-        problems.append(Problem(path=path, message=f"must be one of {allowed}, not {value!r}"))
+        problems.append(Problem(path=path, message=f"must be one of {allowed}, not {shown(value)}"))
 
 
 def _list(value: object, schema: Schema, path: str, problems: list[Problem]) -> None:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import os
-from _stat import S_ISREG
 
 from multinic_cni.conf.checker import check
 from multinic_cni.conf.nic_rules import idle_kinds
 from multinic_cni.conf.table import NET_CONF
 from multinic_cni.errors import BAD_CONF, CniError, io_failure
 from multinic_cni.jsontext import decode
+from multinic_selectors.foreign_files import ForeignFileError, read_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,20 +64,14 @@ def _files(folder: str) -> list[str]:
 def _read(path: str) -> Mapping[str, Any]:
     """Return a file's classes; links are followed, since that is how Kubernetes mounts files."""
     try:
-        # O_NONBLOCK: a FIFO must not hold the call.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            plain = S_ISREG(os.fstat(descriptor).st_mode)
-            content = os.read(descriptor, LARGEST + 1) if plain else b""
-        finally:
-            os.close(descriptor)
-    except FileNotFoundError:
-        return {}  # removed since the folder was listed
+        content = read_foreign(path, LARGEST)
+    except ForeignFileError:
+        message = f"{path} is no file of classes: it must be a plain file of at most 64 KiB"
+        raise CniError(BAD_CONF, message) from None
     except OSError as error:
         raise io_failure("read a file of classes", error) from error
-    if not plain or len(content) > LARGEST:
-        message = f"{path} is no file of classes: it must be a plain file of at most 64 KiB"
-        raise CniError(BAD_CONF, message)
+    if content is None:
+        return {}  # removed since the folder was listed
     document = decode(content, path)
     problems = check(document, _schema())
     if not isinstance(document, dict) or problems:

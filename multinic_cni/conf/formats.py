@@ -5,6 +5,7 @@ Each returns what is wrong with a text, as the end of a sentence, or an empty st
 
 from __future__ import annotations
 
+from multinic_cni.conf.problems import shown
 from multinic_cni.invocation import name_problem
 from multinic_ipam.networks import Network, NetworkError, parse_address, parse_run
 
@@ -86,13 +87,18 @@ def hex_id(text: str) -> str:
     digits = text.removeprefix("0x")
     if len(digits) == ID_DIGITS and HEX.issuperset(digits):
         return ""
-    return f"{text!r} is no PCI id of four hexadecimal digits, such as 15b3"
+    return f"{shown(text)} is no PCI id of four hexadecimal digits, such as 15b3"
 
 
 def pci_address(text: str) -> str:
     from multinic_selectors.devices import is_pci_address  # noqa: PLC0415 - rare
 
-    return "" if is_pci_address(text) else f"{text!r} is no PCI address such as 0000:3b:00.0"
+    return "" if is_pci_address(text) else f"{shown(text)} is no PCI address such as 0000:3b:00.0"
+
+
+def class_name(text: str) -> str:
+    """Refuse the empty name that a template leaves: it would mean NICs of any class."""
+    return "" if text.strip() else "must not be empty"
 
 
 def rail(text: str) -> str:
@@ -108,7 +114,7 @@ def mac(text: str) -> str:
     digits = text.replace(":", "")
     if len(digits) == MAC_DIGITS and HEX.issuperset(digits) and text[2::3] == ":" * 5:
         return ""
-    return f"{text!r} is no MAC such as 02:00:5e:10:00:01"
+    return f"{shown(text)} is no MAC such as 02:00:5e:10:00:01"
 
 
 FORMATS: dict[str, Callable[[str], str]] = {
@@ -124,5 +130,6 @@ FORMATS: dict[str, Callable[[str], str]] = {
     "bandwidth": bandwidth,
     "hex-id": hex_id,
     "pci-address": pci_address,
+    "class-name": class_name,
     "rail": rail,
 }

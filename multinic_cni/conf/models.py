@@ -17,6 +17,7 @@ from multinic_cni.conf.model_words import (
     Block,
     Cidr,
     CidrOrEmpty,
+    ClassName,
     DelegateType,
     Document,
     HexId,
@@ -105,7 +106,9 @@ class AttachPolicy(Block):
     target: Bandwidth | None = Field(
         None, description="of perfOpt and costOpt: what a pod needs of all its NICs together"
     )
-    class_: str | None = Field(None, alias="class", description="NICs of other kinds do not count")
+    class_: ClassName | None = Field(
+        None, alias="class", description="NICs of other kinds do not count"
+    )
     classes: dict[str, Annotated[list[DeviceKind], Field(min_length=1)]] | None = Field(
         None, description="beside those of the node's classes.d; any of a class's kinds will do"
     )

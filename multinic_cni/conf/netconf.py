@@ -5,7 +5,7 @@ from __future__ import annotations
 from multinic_cni.conf import table
 from multinic_cni.conf.address_rules import masters_of
 from multinic_cni.conf.checker import check
-from multinic_cni.conf.problems import to_error
+from multinic_cni.conf.problems import shown, to_error
 from multinic_cni.conf.rules import rule_problems
 from multinic_cni.conf.share_words import subnets_of
 from multinic_cni.errors import BAD_CONF, DECODE_FAILURE, INCOMPATIBLE_VERSION, CniError
@@ -108,7 +108,7 @@ def check_version(document: Mapping[str, object]) -> str:
         return str(version)
     absent = "" if document.get("cniVersion") else " (which an absent cniVersion means)"
     old = " cannot describe several interfaces" if version in OLD else " is not supported"
-    message = f"cniVersion {version!r}{absent}{old}: use one of {', '.join(SUPPORTED)}"
+    message = f"cniVersion {shown(version)}{absent}{old}: use one of {', '.join(SUPPORTED)}"
     raise CniError(INCOMPATIBLE_VERSION, message)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from multinic_cni.conf.checker import check
 from multinic_cni.errors import BAD_CONF, CniError, io_failure
 from multinic_cni.jsontext import decode
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from multinic_cni.conf.checker import Schema
 
 PATH = "/etc/cni/multinic/node.json"
+MOST_BYTES = 1 << 20
 
 
 class Paths(Value):
@@ -83,18 +86,26 @@ class NodeFile(Value):
 def read_node(path: str = PATH) -> NodeFile:
     """Read the file; a missing one says nothing. CniError 5, 6 or 7 for one that is wrong."""
     try:
-        with open(path, "rb") as file:
-            document = decode(file.read(), path)
-    except FileNotFoundError:
-        return NodeFile()
+        content = _content(path)
     except OSError as error:
         raise io_failure("read the node's file", error) from error
+    if content is None:
+        return NodeFile()
+    document = decode(content, path)
     problems = check(document, SCHEMA)
     if isinstance(document, dict) and "rails" in document and "railPciAddresses" in document:
         raise CniError(BAD_CONF, f"{path}: rails and railPciAddresses: keep one of them")
     if problems or not isinstance(document, dict):
         raise CniError(BAD_CONF, f"{path}: {'; '.join(map(str, problems))}")
     return _typed(document)
+
+
+def _content(path: str) -> bytes | None:
+    if not os.path.exists(path):
+        return None
+    from multinic_selectors.foreign_files import read_foreign  # noqa: PLC0415 - where there is one
+
+    return read_foreign(path, MOST_BYTES)
 
 
 def _typed(document: Mapping[str, Any]) -> NodeFile:

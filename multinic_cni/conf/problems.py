@@ -45,6 +45,12 @@ def shortened(value: object) -> str:
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
+def shown(value: object) -> str:
+    """Return a value as Python writes it, its beginning if it is long."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
 def nearest(key: str, known: Iterable[str]) -> str | None:
     """Return the known key that a misspelt one most likely stands for."""
     import difflib  # noqa: PLC0415 - only to word an error

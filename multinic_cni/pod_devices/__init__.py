@@ -33,22 +33,18 @@ def devices_of_pod(pod: Pod, host: Host) -> Sequence[str]:
     """
     functions = Functions(host)
     given = given_by_checkpoint(host.paths.kubelet_checkpoint, pod.uid)
-    found = _not_nics(functions.all_of(given), host)
+    found = not_nics(functions.all_of(given), host)
     if not found:
         by_socket = given_by_socket(host.paths.pod_resources, pod.namespace, pod.name)
         more = [each for each in by_socket if each not in given]
-        found = _not_nics(functions.all_of(more), host)
+        found = not_nics(functions.all_of(more), host)
     if found:
         log.info("the pod's devices", devices=",".join(found))
     return found
 
 
-def devices_called(names: Iterable[str], host: Host) -> Sequence[str]:
-    """Return the PCI addresses of devices, NICs or not, that go by the ids of device plugins."""
-    return sorted(set(Functions(host).all_of(("", name) for name in names)))
-
-
-def _not_nics(functions: Iterable[str], host: Host) -> list[str]:
+def not_nics(functions: Iterable[str], host: Host) -> list[str]:
+    """Return those functions that are there and that are no NICs."""
     classes = {function: host.sysfs.device_class(function) for function in functions}
     return sorted(
         function

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from multinic_cni.errors import CniError
-from multinic_cni.foreign_files import read_foreign
-from multinic_cni.jsontext import decode
+from multinic_cni.jsontext import parse
 from multinic_cni.log import log
+from multinic_selectors.foreign_files import read_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def given_by_checkpoint(path: str, pod_uid: str) -> list[Given]:
         return []
     try:
         content = read_foreign(path, MOST_BYTES)
-        document = None if content is None else decode(content, path)
+        document = None if content is None else parse(content, path)
     except OSError as error:
         log.warning(f"the kubelet's checkpoint cannot be read: {error.strerror}", file=path)
         return []
@@ -30,7 +30,7 @@ def given_by_checkpoint(path: str, pod_uid: str) -> list[Given]:
         log.warning(f"the kubelet's checkpoint cannot be read: {error.message}")
         return []
     return [
-        (str(entry.get("ResourceName")), device)
+        (_text(entry.get("ResourceName")), device)
         for entry in _entries(document)
         if entry.get("PodUID") == pod_uid
         for device in _devices(entry.get("DeviceIDs"))
@@ -49,5 +49,9 @@ def _devices(listed: object) -> Iterator[str]:
     """Return ids: by NUMA node, or before Kubernetes 1.20 in one list."""
     for ids in listed.values() if isinstance(listed, dict) else [listed]:
         for each in ids if isinstance(ids, list) else ():
-            if isinstance(each, str):
+            if _text(each):
                 yield each
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from multinic_cni.log import log
 from multinic_cni.pod_devices.nvidia import NvidiaGpus
 from multinic_selectors.devices import normal_pci_address
+from multinic_selectors.foreign_files import small_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,16 @@ class Functions:
                 found[function] = None
         return list(found)
 
+    def called(self, name: str) -> str:
+        """Return the function that goes by an id of whatever device plugin; empty if none does."""
+        return self._function("", name)
+
+    def why_unknown(self, name: str) -> str:
+        """Return why nobody here can know an id's function; empty where it could be known."""
+        if name.startswith("MIG-") and not _gpu_of(name).startswith("GPU-"):
+            return f"the GPU of {name} is not known: only NVIDIA's library knows it"
+        return ""
+
     def _function(self, owner: str, name: str) -> str:
         for separator in REPLICAS:
             name = name.partition(separator)[0]
@@ -51,7 +62,9 @@ class Functions:
         if name.startswith(("GPU-", "MIG-")):
             return self._by_uuid(name)
         if owner == NVIDIA_DRIVER:
-            return self._found(name, self._nvidia.with_minor(_number(name.removeprefix("gpu-"))))
+            # Of 2-mig-1g.10gb-0 it is the number that counts: on that GPU it lies.
+            number = small_number(name.removeprefix("gpu-").partition("-")[0])
+            return self._found(name, self._nvidia.with_minor(number))
         if owner == AMD_DRIVER:
             # gpu-1-129: of card1 and renderD129
             return self._by_file(f"renderD{name.rpartition('-')[2]}")
@@ -62,10 +75,11 @@ class Functions:
         return ""
 
     def _by_uuid(self, name: str) -> str:
-        gpu = name.removeprefix("MIG-").partition("/")[0]
-        if not gpu.startswith("GPU-"):
-            log.warning(f"the GPU of {name} is not known: only NVIDIA's library knows it")
+        why = self.why_unknown(name)
+        if why:
+            log.warning(why)
             return ""
+        gpu = _gpu_of(name)
         return self._found(gpu, self._nvidia.with_uuid(gpu))
 
     def _by_file(self, name: str) -> str:
@@ -80,6 +94,11 @@ class Functions:
         return function
 
 
+def _gpu_of(uuid: str) -> str:
+    """Return the UUID of a GPU, or of the one that a MIG device's old name begins with."""
+    return uuid.removeprefix("MIG-").partition("/")[0]
+
+
 def _address_with_dashes(name: str) -> str:
     """Read 0000-03-00-0-0x56a0 and pci-0000-03-00-0, as DRA drivers must write an address."""
     parts = name.removeprefix("pci-").split("-")
@@ -87,9 +106,3 @@ def _address_with_dashes(name: str) -> str:
         return ""
     domain, bus, device, function = parts[:ADDRESS_PARTS]
     return normal_pci_address(f"{domain}:{bus}:{device}.{function}")
-
-
-def _number(text: str) -> int | None:
-    """Read what a text begins with: 2 of 2-mig-1g.10gb-0, which lies on that GPU."""
-    digits = text.partition("-")[0]
-    return int(digits) if digits.isascii() and digits.isdecimal() else None

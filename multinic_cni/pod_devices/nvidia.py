@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from multinic_cni.foreign_files import read_foreign
 from multinic_cni.log import log
 from multinic_cni.values import Value
 from multinic_selectors.devices import normal_pci_address
+from multinic_selectors.foreign_files import read_foreign
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ class _Gpu(Value):
     address: str
     uuid: str
     minor: str
+    model: str
 
 
 class NvidiaGpus:
@@ -36,6 +37,10 @@ class NvidiaGpus:
     def with_minor(self, minor: int | None) -> str:
         """Return the PCI address of /dev/nvidia<minor>; empty if there is none."""
         return next((gpu.address for gpu in self._gpus if gpu.minor == str(minor)), "")
+
+    def model_of(self, address: str) -> str:
+        """Return what the driver calls the GPU at a PCI address; empty if there is none."""
+        return next((gpu.model for gpu in self._gpus if gpu.address == address), "")
 
     @property
     def _gpus(self) -> Sequence[_Gpu]:
@@ -58,8 +63,12 @@ class NvidiaGpus:
             facts = _facts(content.decode("utf-8", "replace"))
             address = normal_pci_address(facts.get("Bus Location", "")) or normal_pci_address(name)
             if address:
-                uuid, minor = facts.get("GPU UUID", ""), facts.get("Device Minor", "")
-                yield _Gpu(address=address, uuid=uuid.lower(), minor=minor)
+                yield _Gpu(
+                    address=address,
+                    uuid=facts.get("GPU UUID", "").lower(),
+                    minor=facts.get("Device Minor", ""),
+                    model=facts.get("Model", ""),
+                )
 
 
 def _facts(text: str) -> dict[str, str]:

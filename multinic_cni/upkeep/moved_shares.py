@@ -57,7 +57,7 @@ def _refuse_under_living_pods(
     data_dir: str, network: str, moved: Sequence[Want], known: Mapping[str, Sequence[str]]
 ) -> None:
     from multinic_cni.attachments.records import records_of  # noqa: PLC0415 - where one has moved
-    from multinic_cni.upkeep.liveness import Living  # noqa: PLC0415 - the same
+    from multinic_cni.liveness import Living  # noqa: PLC0415 - the same
 
     living = Living()
     wants = {want.nic: want for want in moved}

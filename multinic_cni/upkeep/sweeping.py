@@ -9,12 +9,12 @@ from multinic_cni.attachments.claim import claim_idle, key_of
 from multinic_cni.attachments.record import DamagedRecordError
 from multinic_cni.attachments.records import all_records, has_record, networks
 from multinic_cni.errors import CniError
+from multinic_cni.liveness import Living
 from multinic_cni.log import log
 from multinic_cni.releasing import release_own
 from multinic_cni.reservations import CrowdedError, ExhaustedError, with_store
 from multinic_cni.upkeep import backlog
 from multinic_cni.upkeep.imports import is_held_at_source, source_of
-from multinic_cni.upkeep.liveness import Living
 from multinic_cni.values import Value
 from multinic_ipam.reservation import Owner
 

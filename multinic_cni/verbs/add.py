@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.attachments.record import Record
     from multinic_cni.conf.netconf import NetConf
+    from multinic_cni.device_info import DeviceInfo
     from multinic_cni.invocation import Invocation
     from multinic_cni.preparation import Plan
 
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
 SHORTEST_ROLL_BACK, LONGEST_ROLL_BACK = 5.0, 30.0
 
 
-def add(call: Invocation, document: object) -> dict[str, object]:
-    """Attach and return the merged result's document; CniError after a whole roll-back."""
+def add(call: Invocation, document: object) -> tuple[dict[str, object], DeviceInfo | None]:
+    """Attach and return the merged result's document; CniError after a whole roll-back.
+
+    The device information is to be written once the runtime has the result: it waits for the
+    plugin's end, and an ADD that fails, for want of a reader too, leaves no file.
+    """
     refuse_own_netns(call)
     conf = read_net_conf(document, call.called_as)
     deadline = time.monotonic() + conf.timeout
@@ -59,13 +64,11 @@ def add(call: Invocation, document: object) -> dict[str, object]:
             held.close()
         if not backlog.is_empty(conf.data_dir):
             _work_off_backlog(conf, call, deadline)
-        if plan.device_info:
-            plan.device_info.write()  # last: an ADD that fails leaves no file
     except OSError as error:
         raise io_failure("attach the pod", error) from error
     finally:
         pod.close()
-    return result.to_document(conf.cni_version)
+    return result.to_document(conf.cni_version), plan.device_info
 
 
 def _clear_leftover(held: Claim, call: Invocation, conf: NetConf, deadline: float) -> bool:

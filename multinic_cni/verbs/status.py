@@ -11,6 +11,7 @@ from multinic_cni.delegates import chain_confs, executables
 from multinic_cni.delegation import ask_if_supported, delegation_without_pod
 from multinic_cni.errors import (
     LIMITED_CONNECTIVITY,
+    NO_NICS,
     NOT_AVAILABLE,
     CniError,
     io_failure,
@@ -63,7 +64,9 @@ def _choices(conf: NetConf, host: Host) -> tuple[Sequence[Choice], list[CniError
     try:
         return choose_for_nobody(conf, host).chosen, []
     except CniError as error:
-        return [], [CniError(LIMITED_CONNECTIVITY, error.message)]  # pods have lost NICs too
+        if error.code != NO_NICS:
+            return [], [error]  # pods that are attached have what they had
+        return [], [CniError(LIMITED_CONNECTIVITY, error.message)]  # they have lost NICs, too
 
 
 def _store_problems(

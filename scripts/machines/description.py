@@ -4,17 +4,18 @@
     repeat bus=07,0f rail=0..1            the lines below once for each pair of values
       gpu {bus}:00.0                      {bus} is a value, {bus+1} and {bus+rail} add hexadecimal
         nic {bus+1}:00.0 name=enp{bus+1:d}s0      … :d makes it decimal
-    file etc/node.json                    the lines below are the file's text
+    file etc/node.json                    the lines below are the file's text, as they are
       {"hostIndex": 3}
 
 Values: "07,0f,1a", "0..7" (decimal), "47+11*8" (eight from 47 in steps of 11, hexadecimal). Words
-may be quoted as in a shell. A line that begins with # says nothing.
+may be quoted as in a shell. A line that begins with # says nothing, but in a file's text.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,11 @@ class _Raw:
     indent: int
     text: str
     children: list[_Raw] = field(default_factory=list)
+    below: list[str] = field(default_factory=list)  # of a file: the lines of its text
+
+    @property
+    def is_file(self) -> bool:
+        return self.text.split(" ", 1)[0] == "file"
 
 
 def parse(text: str) -> list[Line]:
@@ -61,10 +67,15 @@ def parse(text: str) -> list[Line]:
     root = _Raw(-1, "")
     above = [root]
     for line in text.splitlines():
-        stripped = line.lstrip(" ")
-        if not stripped.strip() or stripped.startswith("#"):
+        stripped = line.strip()
+        indent = len(line) - len(line.lstrip(" "))
+        last = above[-1]
+        if last.is_file and (indent > last.indent or not stripped):
+            last.below.append(line)
             continue
-        raw = _Raw(len(line) - len(stripped), stripped.rstrip())
+        if not stripped or stripped.startswith("#"):
+            continue
+        raw = _Raw(indent, stripped)
         while above[-1].indent >= raw.indent:
             above.pop()
         above[-1].children.append(raw)
@@ -85,7 +96,7 @@ def _expanded(raws: Sequence[_Raw], values: Mapping[str, str]) -> Iterator[Line]
             words=dict(word.split("=", 1) for word in words if "=" in word),
         )
         if kind == "file":
-            line.text = "".join(_text(raw.children, raw.children[0].indent))
+            line.text = _text(raw)
         else:
             line.children = list(_expanded(raw.children, values))
         yield line
@@ -99,14 +110,20 @@ def _words(text: str) -> list[str]:
         raise DescriptionError(message) from None
 
 
-def _text(raws: Sequence[_Raw], margin: int) -> Iterator[str]:
-    for raw in raws:
-        yield f"{' ' * (raw.indent - margin)}{raw.text}\n"
-        yield from _text(raw.children, margin)
+def _text(file: _Raw) -> str:
+    text = textwrap.dedent("\n".join(file.below)).rstrip("\n")
+    if not text:
+        message = f"{file.text}: no text stands below it"
+        raise DescriptionError(message)
+    return f"{text}\n"
 
 
 def _rounds(words: Sequence[str]) -> list[dict[str, str]]:
-    columns = {name: _values(text) for name, text in (word.split("=", 1) for word in words)}
+    named = [word.partition("=") for word in words]
+    columns = {name: _values(text) for name, _, text in named}
+    if not all(equals for _, equals, _ in named):
+        message = f"repeat {' '.join(words)}: a list is to have a name, such as bus=07,0f"
+        raise DescriptionError(message)
     if len({len(column) for column in columns.values()}) != 1:
         message = f"repeat {' '.join(words)}: the lists are of different lengths"
         raise DescriptionError(message)
@@ -132,7 +149,11 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
         base = values[name]
         if addend is None and decimal is None:
             return base
-        number = int(base, 16) + int(values.get(addend, addend) if addend else "0", 16)
+        try:
+            number = int(base, 16) + int(values.get(addend, addend) if addend else "0", 16)
+        except ValueError:
+            message = f"{found[0]} adds what is no hexadecimal number: {text}"
+            raise DescriptionError(message) from None
         return str(number) if decimal else f"{number:0{len(base)}x}"
 
     return REFERENCE.sub(value, text)

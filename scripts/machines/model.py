@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scripts.machines.description import DescriptionError
+from scripts.machines.words import check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +114,7 @@ class Device:
 
 
 class Machine:
-    """Everything that a description says, in its order."""
+    """Everything that a description says, in its order; raises DescriptionError."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.name = "node"
@@ -124,6 +125,7 @@ class Machine:
         self.defaults: list[Line] = []
         self.files: dict[str, str] = {}
         self.rdma_netns = ""
+        check(lines)
         for line in lines:
             self._take(line)
 
@@ -150,11 +152,8 @@ class Machine:
                 self.defaults.append(line)
             case "rdma-netns":
                 self.rdma_netns = line.subject
-            case "file":
+            case _:  # a file: what else there may be, has been checked
                 self.files[line.subject] = line.text
-            case _:
-                message = f"a line of kind {line.kind} stands in no place of its own"
-                raise DescriptionError(message)
 
     def _below(self, parent: Line, path: str, numa: str, domain: str = "") -> None:
         domain = domain or parent.subject.partition(":")[0]

@@ -128,13 +128,13 @@ class Tree:
     def _relations(self, netdev: Netdev, machine: Machine) -> None:
         here = f"sys/class/net/{netdev.name}"
         own = os.path.relpath((self._folder / here).resolve(), self._folder.resolve())
-        for key, upper in (("master", netdev.line.word("master")),):
-            if upper:
-                above = f"sys/class/net/{machine.netdev(upper).name}"
-                target = os.path.relpath((self._folder / above).resolve(), self._folder.resolve())
-                self._link(f"{own}/{key}", target)
-                self._link(f"{own}/upper_{upper}", target)
-                self._link(f"{target}/lower_{netdev.name}", own)
+        upper = netdev.line.word("master")
+        if upper:
+            above = f"sys/class/net/{machine.netdev(upper).name}"
+            target = os.path.relpath((self._folder / above).resolve(), self._folder.resolve())
+            self._link(f"{own}/master", target)
+            self._link(f"{own}/upper_{upper}", target)
+            self._link(f"{target}/lower_{netdev.name}", own)
 
     def _loopback(self) -> None:
         path = "sys/devices/virtual/net/lo"

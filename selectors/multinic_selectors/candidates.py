@@ -27,7 +27,17 @@ NIC_KINDS = frozenset({"", "bond", "team", "vlan"})
 
 
 class SelectionError(Exception):
-    """No permitted choice of NICs exists."""
+    """No permitted choice of NICs exists; `reasons` are (NIC or entry of the conf, why not).
+
+    `summary` is the message without these.
+    """
+
+    def __init__(
+        self, message: str, reasons: Sequence[tuple[str, str]] = (), summary: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.reasons = reasons
+        self.summary = summary or message
 
 
 class Admin:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     Kind = Mapping[str, Any]
 
+# What a kind may say, the dearest last: a NIC's speed is a call of its driver.
+KEYS = ("vendor", "products", "driver", "minSpeed")
+
 
 class Classes:
     """Classes by name, each a list of kinds of NICs, any of which will do.
@@ -59,8 +62,10 @@ class _Facts:
         self._read: dict[str, str | int | None] = {}
 
     def fit(self, kind: Kind) -> bool:
-        said = [(key, value) for key, value in kind.items() if value is not None]
-        return bool(said) and all(self._fits(key, value) for key, value in said)
+        said = {key: value for key, value in kind.items() if value is not None}
+        if not said or said.keys() - set(KEYS):
+            return False
+        return all(self._fits(key, said[key]) for key in KEYS if key in said)
 
     def _fits(self, key: str, wanted: Any) -> bool:  # noqa: ANN401 - each key has its own type
         match key:
@@ -70,20 +75,21 @@ class _Facts:
                 return self._is("product", *map(_digits, wanted))
             case "driver":
                 return self._is("driver", wanted)
-            case "minSpeed":
-                return self._speed >= parse_bandwidth(wanted)
             case _:
-                return False
+                return self._speed >= parse_bandwidth(wanted)
 
     def _is(self, name: str, *wanted: str) -> bool:
         text = self._text(name)
         return text != "" and text in wanted
 
     def __str__(self) -> str:
-        ids = f"{self._text('vendor')}:{self._text('product')}"
-        device = ids if self._address else "no PCI device"
-        speed = format_bandwidth(self._speed) if self._speed else "speed unknown"
-        return ", ".join(filter(None, (device, self._text("driver"), speed)))
+        """Word what the kinds have asked for, and read nothing more for it."""
+        words = [] if self._read.get("address", "any") else ["no PCI device"]
+        names = ("vendor", "product", "driver") if self._read.get("address") else ("driver",)
+        words += [f"{name} {self._read[name] or 'unknown'}" for name in names if name in self._read]
+        if "speed" in self._read:
+            words.append(format_bandwidth(self._speed) if self._speed else "speed unknown")
+        return ", ".join(words) or "it says nothing"
 
     @property
     def _address(self) -> str:

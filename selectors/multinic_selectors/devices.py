@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
-FIELDS = (4, 2, 2, 1)  # domain, bus, device, function
+DOMAIN_DIGITS = 4  # and up to 8 where the kernel counts on: Intel VMD begins at 10000
+MOST_DOMAIN_DIGITS = 8
+FIELDS = (2, 2, 1)  # bus, device, function
 AUXILIARY = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
 def is_pci_address(text: str) -> bool:
-    """Tell whether a text has the form 0000:41:00.0."""
+    """Tell whether a text has the form 0000:41:00.0, or 10000:e1:00.0, as sysfs writes it."""
     parts = text.split(":")
     slot, dot, function = parts[-1].partition(".")
     fields = (*parts[:-1], slot, function)
     return (
         dot == "."
-        and tuple(len(field) for field in fields) == FIELDS
+        and tuple(len(field) for field in fields[1:]) == FIELDS
         and all(HEXADECIMAL.issuperset(field) for field in fields)
+        and _is_domain(fields[0])
     )
+
+
+def _is_domain(digits: str) -> bool:
+    longer = DOMAIN_DIGITS < len(digits) <= MOST_DOMAIN_DIGITS
+    return len(digits) == DOMAIN_DIGITS or (longer and digits[0] != "0")
 
 
 def is_auxiliary(text: str) -> bool:
@@ -34,6 +42,6 @@ def normal_pci_address(text: str) -> str:
     if text.count(":") == 1:
         text = f"0000:{text}"
     domain, _, rest = text.partition(":")
-    if len(domain) > FIELDS[0] and HEXADECIMAL.issuperset(domain):
-        text = f"{domain.lstrip('0').rjust(FIELDS[0], '0')}:{rest}"
+    if DOMAIN_DIGITS < len(domain) <= MOST_DOMAIN_DIGITS:
+        text = f"{domain.lstrip('0').rjust(DOMAIN_DIGITS, '0')}:{rest}"
     return text if is_pci_address(text) else ""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from _stat import S_ISREG
 
+from multinic_selectors.foreign_files import read_foreign
 from multinic_selectors.moments import seconds_since_1970
 
 TYPE_CHECKING = False
@@ -57,21 +57,10 @@ class Health:
 
 def _content(path: str) -> bytes:
     """Return a plain file's content; empty for anything else, and for what is too large."""
-    # O_NONBLOCK: a FIFO that somebody planted must not hold the call.
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags)
+        return read_foreign(path, LARGEST, os.O_NOFOLLOW) or b""
     except (OSError, ValueError):
         return b""
-    try:
-        if not S_ISREG(os.fstat(descriptor).st_mode):
-            return b""
-        content = os.read(descriptor, LARGEST + 1)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
-    return content if len(content) <= LARGEST else b""
 
 
 def _plain(reason: str) -> str:

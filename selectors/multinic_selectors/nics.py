@@ -128,16 +128,24 @@ class Nic:
         return f"Nic({self.name!r})"
 
 
-def natural_order(name: str) -> list[tuple[str, int, str]]:
-    """Sort key that puts eth before eth2 and eth2 before eth10."""
-    parts: list[tuple[str, int, str]] = []
+def natural_order(name: str) -> list[tuple[str, int, str, str]]:
+    """Sort key that puts eth before eth2 and eth2 before eth10.
+
+    Numbers compare by length, then as text: in another node's tree a name may be of any length.
+    """
+    parts: list[tuple[str, int, str, str]] = []
     text = digits = ""
     for character in name:
         if "0" <= character <= "9":
             digits += character
             continue
         if digits:
-            parts.append((text, int(digits), digits))
+            parts.append((text, *_by_size(digits)))
             text = digits = ""
         text += character
-    return [*parts, (text, int(digits) if digits else -1, digits)]
+    return [*parts, (text, *_by_size(digits))]
+
+
+def _by_size(digits: str) -> tuple[int, str, str]:
+    significant = digits.lstrip("0")
+    return (len(significant) if digits else -1, significant, digits)

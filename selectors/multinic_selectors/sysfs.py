@@ -35,6 +35,11 @@ class Sysfs(AttributeFiles):
         mere_layers = all(_is_virtio(each) or is_auxiliary(each) for each in below[:-2])
         return functions[-1] if below[-2:] == ["net", nic] and mere_layers else ""
 
+    def auxiliary_device(self, nic: str) -> str:
+        """Return the auxiliary device that a NIC hangs on (mlx5_core.sf.2); empty if none."""
+        _, below = split_path(self._link_text(f"class/net/{nic}"))
+        return next((each for each in below if is_auxiliary(each)), "")
+
     def speed(self, nic: str) -> int | None:
         """Return Mbit/s; None where the driver does not know, or the link is down."""
         number = self._number(f"class/net/{nic}/speed")
@@ -136,7 +141,7 @@ class Sysfs(AttributeFiles):
             return None
         return Location(
             numa=self._numa_node(functions),
-            root=roots[-1],
+            root=roots[0],  # what Intel VMD drives has a second one, below VMD's own function
             bridges=tuple(functions[:-1]),
             address=functions[-1],
         )

@@ -69,9 +69,10 @@ def test_class_of_the_nodes_folder(
         (DEVICE_CLASS | {"class": "gold"}, {}, "unknown class 'gold'; known here: cards, fast"),
         (DEVICE_CLASS, {"class": "gold"}, "unknown class 'gold'; known here: cards, fast"),
         ({"strategy": "devClass"}, {}, "devClass needs a class, by attachPolicy or by the pod"),
-        ({"class": "fast"}, {}, "unknown class 'fast'; known here: none"),
+        ({"class": "fast"}, {}, "unknown class 'fast'; none is known here"),
+        ({"class": "", "classes": CLASSES}, {}, "attachPolicy.class: must not be empty"),
     ],
-    ids=["the admin's", "the pod's", "none", "without devClass"],
+    ids=["the admin's", "the pod's", "none", "without devClass", "an empty name"],
 )
 def test_unknown_class_is_an_error(
     fast: Runtime, pod: Namespace, policy: Document, args: Document, message: str

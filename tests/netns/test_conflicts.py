@@ -158,6 +158,23 @@ def test_passthru_link_in_another_pod(
         second.delete().succeeded()
 
 
+def test_others_take_the_place_of_one_in_use(
+    runtime: Runtime, node: Node, pod: Namespace, other_pod: Namespace
+) -> None:
+    first = runtime.conf(name="alone", plugin=PASSTHRU, masters=["rail1"])
+    runtime.attachment(pod, first).add()
+    conf = runtime.conf(masters=["rail*"], attachPolicy={"nics": 1})
+
+    answer = runtime.attachment(other_pod, conf).call("ADD")
+
+    answer.result()
+    assert masters_of(other_pod, node) == ["rail2"]
+    assert (
+        f"NIC rail1 not taken: network rails wants macvlan, but pod c-{pod.name} of network alone"
+        " has macvlan passthru on it" in answer.stderr
+    )
+
+
 @pytest.mark.parametrize("keys", ADDRESSES)
 def test_two_calls_at_once_want_the_nic_alone(
     runtime: Runtime,

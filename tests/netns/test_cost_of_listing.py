@@ -1,4 +1,7 @@
-"""What it costs to choose NICs where nothing but their names is asked for."""
+"""What it costs to choose NICs where nothing but their names is asked for.
+
+What counts beyond the interpreter's own start: imports, dumps, inventory, choice.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
 NICS, ROUNDS = 64, 15
 MOST_TIMES_PYTHON = 1.5
+MOST_TIMES_NAMED = 2.5
 BARE = [PYTHON, "-I", "-S", "-E", "-c", "pass"]
 
 IMPORT = (
@@ -39,6 +43,35 @@ found = nics()
 chosen = select(found, Admin(masters=["rail3", "rail5", "rail7", "rail60"]), Wish()).chosen
 assert [choice.nic.name for choice in chosen] == ["rail3", "rail5", "rail7", "rail60"]
 assert len(found) == {NICS} + 1
+"""
+)
+
+# By a whole net conf, as an ADD chooses: all but the default route's are candidates.
+BY_CONF = {
+    "cniVersion": "1.0.0",
+    "name": "rails",
+    "type": "multinic-cni",
+    "plugin": {"type": "macvlan"},
+    "masters": ["rail*"],
+    "attachPolicy": {"nics": 4},
+    "dataDir": "/nowhere",
+}
+READ_CONF = (
+    HEAD
+    + f"""
+from multinic_cni.choosing import choose
+from multinic_cni.conf.netconf import read_net_conf
+from multinic_cni.host import Host
+conf = read_net_conf({BY_CONF!r}, "multinic-cni")
+"""
+)
+CHOOSE_BY_CONF = (
+    READ_CONF
+    + f"""
+host = Host()
+chosen = choose(conf, host, lambda: (), dict).chosen
+assert [choice.nic.name for choice in chosen] == ["rail1", "rail2", "rail3", "rail4"]
+assert len(host.nics) == {NICS} + 1
 """
 )
 
@@ -66,14 +99,28 @@ def program(*words: str) -> Document:
 def test_cpu_of_listing_64_nics_against_the_bare_interpreter(
     large: Namespace, record_testsuite_property: Callable[[str, object], None]
 ) -> None:
-    """All of it beyond the interpreter's own start counts: imports, dumps, inventory, choice."""
-    isolated = BARE[:-1]
-    jobs = [program(*BARE), program(*isolated, IMPORT), program(*isolated, CHOOSE)]
-    python, imports, choice = map(statistics.median, measure(large, ROUNDS, jobs))
+    python, imports, choice = medians(large, "pass", IMPORT, CHOOSE)
     figures = {"python": python, "imports": imports - python, "listing": choice - imports}
     for name, milliseconds in figures.items():
         record_testsuite_property(f"64_nics_{name}_cpu_ms", round(milliseconds, 2))
     assert choice - python <= MOST_TIMES_PYTHON * python, figures
+
+
+def test_cpu_of_choosing_4_of_64_candidates_by_a_net_conf(
+    large: Namespace, record_testsuite_property: Callable[[str, object], None]
+) -> None:
+    imports, named, conf, choice = medians(large, IMPORT, CHOOSE, READ_CONF, CHOOSE_BY_CONF)
+    figures = {"of_four_named": named - imports, "of_all_by_conf": choice - conf}
+    for name, milliseconds in figures.items():
+        record_testsuite_property(f"64_nics_choice_{name}_cpu_ms", round(milliseconds, 2))
+    # The lists of links, addresses and routes are most of either; the rest is small beside them.
+    assert choice - conf <= MOST_TIMES_NAMED * (named - imports), figures
+
+
+def medians(node: Namespace, *programs: str) -> list[float]:
+    """Return the milliseconds of CPU of each program, executed side by side."""
+    jobs = [program(*BARE[:-1], text) for text in programs]
+    return [statistics.median(figures) for figures in measure(node, ROUNDS, jobs)]
 
 
 # What only other policies, classes, rails, RDMA and given devices ask.

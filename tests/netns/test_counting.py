@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.netns.confs import masters_of
+from tests.pytest_netns import wait_until
 
 if TYPE_CHECKING:
     from tests.netns.mounts import Mounts
@@ -69,7 +70,7 @@ def test_cost_opt_gives_each_bandwidth_once(
     assert taken(state) == dict.fromkeys(RAILS, 100_000)
     message = measured.attachment(pod, conf).call("ADD").error(NO_NICS)
     assert "target 25 Gbit/s cannot be reached: nothing is free" in message
-    assert "rail3: 0 Mbit/s of 100 Gbit/s are free" in message
+    assert "rail1, rail2, rail3, rail4: 0 Mbit/s of 100 Gbit/s are free" in message
     leaving = attachments[5]
     freed = masters_of(leaving.pod, node)
     leaving.delete().succeeded()
@@ -135,3 +136,32 @@ def test_failed_add_gives_its_part_back(
     assert measured.attachment(namespaces.make("pod"), broken).call("ADD").status == 1
     measured.attachment(pod, conf).add()
     assert taken(state) == dict.fromkeys(RAILS, 100_000)
+
+
+def test_bandwidth_of_a_renamed_nic_is_not_given_twice(
+    measured: Runtime, node: Node, pod: Namespace, other_pod: Namespace, mounts: Mounts
+) -> None:
+    speeds = {"rail1": "100Gbps", "fab1": "100Gbps"}
+    mounts.seen("/etc/cni/multinic/node.json").write_text(json.dumps({"speeds": speeds}))
+    policy = {"strategy": "costOpt", "target": "60Gbps"}
+    conf = measured.conf(masters=["rail1", "fab1"], attachPolicy=policy)
+    measured.attachment(pod, conf).add()
+    node.ip("link set rail1 down", "link set rail1 name fab1", "link set fab1 up")
+    wait_until(lambda: node.links()["fab1"]["operstate"] == "UP", "fab1 has a carrier")
+
+    answer = measured.attachment(other_pod, conf).call("ADD")
+
+    assert "fab1: 40 Gbit/s of 100 Gbit/s are free" in answer.error(NO_NICS)
+
+
+def test_pod_that_went_without_a_del_does_not_keep_its_bandwidth(
+    measured: Runtime, namespaces: Namespaces, node: Node, other_pod: Namespace
+) -> None:
+    conf = conf_of(measured, strategy="costOpt", target="400Gbps")
+    gone = namespaces.make("pod")
+    measured.attachment(gone, conf).add()
+    namespaces.remove(gone)
+
+    measured.attachment(other_pod, conf).add()
+
+    assert masters_of(other_pod, node) == RAILS

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.netns.state import State
     from tests.pytest_netns import Document, Namespace, Node, Runtime
 
-NO_NICS, DELEGATE_FAILED = 100, 104
+NO_NICS = 100
 MACHINE = """\
 node pretended
 root 0000:00 numa=0
@@ -195,16 +195,19 @@ def test_information_outside_of_its_folder_is_not_written(
     assert not path.exists()
 
 
+@pytest.mark.parametrize("end", [("exit 1", "1"), ("", "-")], ids=["delegate fails", "not heard"])
 def test_failed_add_leaves_no_information(
-    kubelet: Kubelet, pod: Namespace, delegates: Delegates, state: State
+    kubelet: Kubelet, pod: Namespace, delegates: Delegates, state: State, end: tuple[str, str]
 ) -> None:
-    delegates.write_failing("exit 1")
-    runtime = delegates.used_by(kubelet.runtime)
+    deed, stdout = end
+    delegates.write_failing(deed, nic="rail1")
+    wrapper = (*kubelet.runtime.wrapper, "sh", "-c", f'exec "$0" >&{stdout}')
+    runtime = delegates.used_by(kubelet.runtime).but(wrapper=wrapper)
     path = kubelet.information / "net1"
-    conf = runtime.conf(masters=ALL, runtimeConfig={"CNIDeviceInfoFile": str(path)})
-    runtime.attachment(pod, conf).call("ADD").error(DELEGATE_FAILED)
+    conf = runtime.conf(masters=["rail1"], runtimeConfig={"CNIDeviceInfoFile": str(path)})
+    assert 1 == runtime.attachment(pod, conf).call("ADD").status
+    assert ({}, []) == (pod.links(), state.left())
     assert not kubelet.information.exists()
-    assert [] == state.left()
 
 
 @pytest.mark.parametrize("key", ["deviceIDs", "runtime's deviceIDs"])
@@ -268,8 +271,11 @@ def test_sriov_takes_no_physical_function(
     runtime = delegates.used_by(kubelet.runtime)
     conf = runtime.conf(plugin={"type": "sriov"}, masters=["rail1"])
     message = runtime.attachment(pod, conf).call("ADD").error(NO_NICS)
-    assert "NIC rail1 is no virtual function" in message
+    assert "rail1: it is no virtual function, and plugin sriov takes no other NICs" in message
     assert not noted.exists()
+    # Where the network has others, they are taken instead.
+    runtime.attachment(pod, conf | {"masters": ["rail*"]}).call("ADD")
+    assert FUNCTIONS[2] == json.loads(noted.read_text())["deviceID"]
 
 
 def test_topology_file_is_read_by_the_executable(

@@ -17,6 +17,7 @@ from tests.unit.trees import tree_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.netns.mounts import Mounts
     from tests.pytest_netns import Document, Namespace, Node, Runtime
 
 SECONDS = 120
@@ -203,3 +204,32 @@ def test_collected_node_is_told_like_the_node_itself(
         assert mine == its
     assert own["notes"] == other["notes"]
     assert told("topology", "--json") == told("topology", "--json", "--sysroot", folder)
+
+
+def test_files_that_are_links_are_collected(
+    runtime: Runtime, node: Node, mounts: Mounts, tmp_path: Path
+) -> None:
+    """A ConfigMap's files are links to a hidden folder's, and node.json may be one to anywhere."""
+    for folder in ("/etc/cni", "/run/multinic-cni", "/srv"):
+        mounts.execute("mkdir", "-p", folder)
+        mounts.mount_tmpfs(folder)
+    own = mounts.seen("/etc/cni/multinic")
+    version = own / "classes.d/..2026_12_01"
+    version.mkdir(parents=True)
+    (version / "site.json").write_text(json.dumps({"every": [{"minSpeed": "1M"}]}))
+    (own / "classes.d/..data").symlink_to(version.name)
+    (own / "classes.d/site.json").symlink_to("..data/site.json")
+    mounts.seen("/srv/node.json").write_text(json.dumps({"speeds": {"rail2": "7G"}}))
+    (own / "node.json").symlink_to("/srv/node.json")
+    folder = node.execute(*mounts.wrapper, PROJECT / "scripts/collect.sh", tmp_path).strip()
+
+    document = json.loads(asked(runtime, "nics", "--json", "--sysroot", folder).stdout)
+    speeds = {nic["name"]: nic["speed"] for nic in document["nics"]}
+    conf = runtime.conf(**SHARED_SUBNET, attachPolicy={"class": "every"})
+    file = tmp_path / "20-rails.conf"
+    file.write_text(json.dumps(conf))
+    (found,) = json.loads(asked(runtime, "explain", "--json", "--sysroot", folder, file).stdout)
+
+    assert 7000 == speeds["rail2"]
+    assert "rail2" in [nic["nic"] for nic in found["nics"]]
+    assert "unknown class" not in json.dumps(found)

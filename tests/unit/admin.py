@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from multinic_cni import host
 from multinic_cni.attachments.claim import claim, key_of
 from multinic_cni.attachments.record import NicRecord
-from multinic_cni.upkeep.liveness import Living
+from multinic_cni.liveness import Living
 from multinic_ipam.reservation import Owner, Reservation
 from tests.unit.records import record
 from tests.unit.stores import opened

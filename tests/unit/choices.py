@@ -33,11 +33,14 @@ def names(selection: Selection) -> list[str]:
 
 def refusals(node: Sequence[Nic], **words: Any) -> dict[str, str]:  # noqa: ANN401 - Admin's words
     """Return why each NIC is not taken, of a node where none is."""
-    listed = refusal(node, **words).partition("(")[2].removesuffix(")")
-    return dict(each.split(": ", 1) for each in listed.split("; "))
+    return dict(error(node, **words).reasons)
 
 
 def refusal(node: Sequence[Nic], **words: Any) -> str:  # noqa: ANN401 - Admin's words
+    return str(error(node, **words))
+
+
+def error(node: Sequence[Nic], **words: Any) -> SelectionError:  # noqa: ANN401 - Admin's words
     with pytest.raises(SelectionError) as raised:
         choose(node, **words)
-    return str(raised.value)
+    return raised.value

@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from multinic_cni import cancellation, host, intent, preparation, probing, removal
+from multinic_cni import cancellation, host, intent, liveness, netns, preparation, probing
 from multinic_cni.attaching import Attached
 from multinic_cni.invocation import Invocation
 from multinic_cni.leftovers import work_off_backlog
@@ -19,9 +19,9 @@ from multinic_cni.log import Log
 from multinic_cni.netns import NetnsId
 from multinic_cni.probing import Conflict
 from multinic_cni.result import Result
-from multinic_cni.upkeep import liveness
 from multinic_cni.upkeep.sweeping import sweep
 from multinic_cni.verbs import add, delete, gc
+from multinic_selectors import attributes
 from tests.unit.nics import nic
 
 if TYPE_CHECKING:
@@ -71,13 +71,13 @@ class PretendedNode:
         own_pid_namespace.touch()
         patch.setattr(liveness, "PROC", str(root / "proc"))
         patch.setattr(liveness, "FIRST_PID_NAMESPACE", own_pid_namespace.stat().st_ino)
-        for module in (add, removal, liveness):
+        for module in (add, netns, liveness):
             patch.setattr(module, "PodNetns", PretendedNetns)
         for module in (intent, preparation, gc):
             patch.setattr(module, "chain_confs", lambda *_arguments: ())
         patch.setattr(host, "boot_id", lambda: self.boot)
         patch.setattr(host, "nics", lambda: NICS)
-        patch.setattr(host, "SYSFS", str(root / "sys"))
+        patch.setattr(attributes, "SYSFS", str(root / "sys"))
         patch.setattr(probing, "probe", self._probe)
         patch.setattr(add, "attach", _attach)
         patch.setattr(cancellation, "_ignored", [])

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
+from multinic_cni.attachments.claim import claim, key_of
 from multinic_cni.attachments.record import NicRecord, Record
 from multinic_cni.netns import NetnsId
 from multinic_cni.result import Interface, IpConfig, Result
 from multinic_ipam.reservation import Reservation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BOOT = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+NO_INDEX = 999_999  # of no link, so that the NIC is known by its name
 
 
 def conf(kind: str, **words: object) -> dict[str, object]:
@@ -19,7 +29,7 @@ def record(*, complete: bool = True) -> Record:
         ifname="net1",
         netns="/var/run/netns/cni-1",
         netns_id=NetnsId(device=4, inode=4026532281, cookie=2**63 + 5),
-        boot_id="f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+        boot_id=BOOT,
         cni_version="1.0.0",
         pod="default/pod-a",
         pod_uid="",
@@ -56,3 +66,28 @@ def record(*, complete: bool = True) -> Record:
         ),
     )
     return whole.but(complete=True) if complete else whole
+
+
+def attach(
+    data_dir: Path,
+    pod: str,
+    nic: str,
+    megabits: int,
+    boot_id: str = BOOT,
+    *,
+    index: int = NO_INDEX,
+) -> None:
+    """Record a pod that has one NIC, and has taken so much of its bandwidth."""
+    own = NicRecord(
+        nic=nic, index=index, kind="", mac="", ifname="net1", confs=(), megabits=megabits
+    )
+    held = claim(str(data_dir), "rails", key_of(pod, "net1"), time.monotonic() + 5)
+    held.write(record().but(container_id=pod, boot_id=boot_id, nics=(own,)))
+    held.close()
+
+
+def say_boot(node: Path) -> None:
+    """Write down, in a node's folder, which boot it is in."""
+    file = node / "proc/sys/kernel/random/boot_id"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"{BOOT}\n")

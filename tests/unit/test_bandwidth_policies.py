@@ -97,17 +97,6 @@ def test_parts_are_whole_and_in_proportion() -> None:
     assert {"a": 4, "b": 3, "c": 3} == parts(pick(PerfOpt, alike, 10, least=3))
 
 
-def test_perf_says_why() -> None:
-    limited = reasons(perf(limit=2))
-    assert limited["c"] == "40 Mbit/s of 40 Mbit/s are free; 2 with as much or more will do"
-    assert limited["f"] == "0 Mbit/s of 25 Mbit/s are free; 2 with as much or more will do"
-    assert limited["e"].startswith("its speed is unknown: say it in the node's node.json")
-    enough = "2 with as much or more: 160 Mbit/s, enough for 150 Mbit/s"
-    assert reasons(perf(150))["d"] == f"40 Mbit/s of 40 Mbit/s are free; {enough}"
-    scarce = "one with as much or more: 100 Mbit/s for 150 Mbit/s, but no more may be taken"
-    assert reasons(perf(150, limit=1))["d"] == f"40 Mbit/s of 40 Mbit/s are free; {scarce}"
-
-
 def test_candidates_stay_what_they_are() -> None:
     """A strategy may be asked several times, with others."""
     given_ones = candidates("a", "b")
@@ -162,12 +151,6 @@ def test_cost_takes_the_least_number_of_nics() -> None:
     assert [*"abcd"] == cost(20, least=9).names  # then too few: select() says so
 
 
-def test_cost_says_why() -> None:
-    why = reasons(cost(101))
-    assert why["a"] == "60 Mbit/s of 100 Mbit/s are free; 2 are chosen: 140 Mbit/s"
-    assert why["e"].startswith('its speed is unknown: say it in the node\'s node.json, "speeds"')
-
-
 @pytest.mark.parametrize(
     ("target", "limit", "shortage"),
     [
@@ -220,7 +203,7 @@ def sets_of(node: Mapping[str, Facts], least: int, most: int) -> list[list[int]]
 
 
 @settings(max_examples=300)
-@given(NODES, st.integers(1, 300), LIMITS, st.integers(1, 3))
+@given(NODES, st.integers(1, 300), LIMITS, st.integers(1, 8))
 def test_cost_is_the_references(
     node: dict[str, Facts], target: int, limit: int | None, least: int
 ) -> None:
@@ -279,14 +262,3 @@ def test_perf_is_the_references(
         assert 0 <= part <= free_of(node[name])
         if total and target:
             assert abs(part - min(target, total) * free_of(node[name]) / total) < 1
-
-
-def test_256_nics_are_chosen_in_a_moment() -> None:
-    """To look at all their sets would take for ever."""
-    speeds = [10, 25, 40, 50, 100, 200, 400, 800]
-    node: dict[str, Facts] = {
-        f"n{n}": (speeds[n * 5 % 8] * 1000, n * 7919 % 90000, n * 7 % 5) for n in range(256)
-    }
-    free = sum(map(free_of, node.values()))
-    for share in (0.01, 0.3, 0.9):
-        assert free * share <= sum(parts(pick(CostOpt, node, int(free * share))).values()) + 1

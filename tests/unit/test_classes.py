@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from multinic_cni.host import Host
+    from multinic_selectors.nics import Nic
 
 MACHINE = """
 node classes
@@ -67,15 +68,56 @@ def test_members(host: Host, kinds: list[dict[str, Any]], members: set[str]) -> 
     assert members == ALL - misfits(host, *kinds).keys()
 
 
+# A kind for each fact, none of which fits.
+EVERY_FACT: list[dict[str, Any]] = [
+    {"minSpeed": "1T"},
+    {"driver": "none"},
+    {"vendor": "ffff"},
+    {"products": ["ffff"]},
+]
+
+
 def test_reasons_say_what_a_nic_is(host: Host) -> None:
-    assert misfits(host, {"driver": "none"}) == {
-        "rail0": "it is not of class fast (15b3:101b, mlx5_core, 200 Gbit/s)",
-        "rail1": "it is not of class fast (15b3:101d, mlx5_core, 100 Gbit/s)",
-        "eno1": "it is not of class fast (8086:1533, igb, speed unknown)",
-        "ens3": "it is not of class fast (1af4:1041, virtio-pci, speed unknown)",
-        "bond0": "it is not of class fast (no PCI device, 50 Gbit/s)",
-        "rail0.7": "it is not of class fast (no PCI device, 200 Gbit/s)",
+    beginning = "it is not of class fast"
+    assert misfits(host, *EVERY_FACT) == {
+        "rail0": f"{beginning} (vendor 15b3, product 101b, driver mlx5_core, 200 Gbit/s)",
+        "rail1": f"{beginning} (vendor 15b3, product 101d, driver mlx5_core, 100 Gbit/s)",
+        "eno1": f"{beginning} (vendor 8086, product 1533, driver igb, speed unknown)",
+        "ens3": f"{beginning} (vendor 1af4, product 1041, driver virtio-pci, speed unknown)",
+        "bond0": f"{beginning} (no PCI device, driver unknown, 50 Gbit/s)",
+        "rail0.7": f"{beginning} (no PCI device, driver unknown, 200 Gbit/s)",
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "read"),
+    [
+        ({"vendor": "8086"}, "vendor 15b3", {"pci_address", "vendor"}),
+        ({"products": ["9999"]}, "product 101b", {"pci_address", "product"}),
+        ({"driver": "igb"}, "driver mlx5_core", {"driver"}),
+        ({"minSpeed": "1T"}, "200 Gbit/s", {"speed"}),
+        # Which stands first does not matter: a speed is what costs most.
+        ({"minSpeed": "1T", "vendor": "8086"}, "vendor 15b3", {"pci_address", "vendor"}),
+    ],
+)
+def test_nothing_is_read_that_no_kind_asks_for(
+    host: Host, kind: dict[str, Any], facts: str, read: set[str]
+) -> None:
+    asked: set[str] = set()
+
+    class Listening:
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever Sysfs has
+            asked.add(name)
+            return getattr(host.sysfs, name)
+
+    def speed(nic: Nic) -> int | None:
+        asked.add("speed")
+        return host.speed(nic)
+
+    classes = Classes({"fast": [kind]}, Listening(), speed)  # type: ignore[arg-type]
+    (rail0,) = (nic for nic in host.nics if nic.name == "rail0")
+    assert f"it is not of class fast ({facts})" == classes.misfit(rail0, "fast")
+    assert read == asked
 
 
 def test_speed_of_the_nodes_file_counts(host: Host, tmp_path: Path) -> None:
@@ -91,5 +133,5 @@ def test_names(host: Host) -> None:
 
 def test_nic_that_has_gone_is_of_no_class(host: Host, tmp_path: Path) -> None:
     (tmp_path / "sys/class/net/rail0").unlink()
-    reason = "it is not of class fast (no PCI device, speed unknown)"
+    reason = "it is not of class fast (no PCI device)"
     assert reason == misfits(host, {"vendor": "15b3"})["rail0"]

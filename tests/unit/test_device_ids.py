@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_cni.pod_devices import devices_called
+from multinic_cni.pod_devices.functions import Functions
 from tests.unit.gpus import path_of, uuid
 from tests.unit.machines import described, machine
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # Bus numbers of a DGX A100's GPUs and of one of its NICs.
 GPUS = ["0000:07:00.0", "0000:0f:00.0", "0000:47:00.0", "0000:4e:00.0"]
 NIC = "0000:0c:00.0"
+
+
+def devices_called(names: list[str], host: Host) -> list[str]:
+    return sorted(Functions(host).all_of(("", name) for name in names))
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 VF = "0000:3b:00.2"
 
 
-@pytest.mark.parametrize("text", [VF, "0000:41:00.0", "10A0:FF:1f.7"])
+@pytest.mark.parametrize(
+    "text", [VF, "0000:41:00.0", "10A0:FF:1f.7", "10000:e1:00.0", "fffffffe:00:00.0"]
+)
 def test_pci_addresses(text: str) -> None:
     assert is_pci_address(text)
 
@@ -27,6 +29,14 @@ def test_pci_addresses(text: str) -> None:
         "0000:3b:00.g",
         "0000:3b:00.22",
         "000:3b:000.2",
+        "000:3b:00.2",
+        "00000:3b:00.2",  # so many digits only where they count
+        "00010000:e1:00.0",
+        "100000000:3b:00.2",
+        "1000g:3b:00.2",
+        "0000:0000:3b:00.2",
+        ":3b:00.2",
+        "3b:00.2:0000",
         "0000.3b.00.2",
         "0000.3b:00.2",
         "0000:3b:00:2",
@@ -61,7 +71,11 @@ def test_what_is_no_auxiliary_device(text: str) -> None:
         ("0000000a:3b:00.0", "000a:3b:00.0"),
         ("3b:00.0", "0000:3b:00.0"),
         (" 0000:3b:00.0\n", "0000:3b:00.0"),
-        ("00010000:3b:00.0", ""),  # a domain that no sysfs name of four digits has
+        ("00010000:E1:00.0", "10000:e1:00.0"),  # behind Intel VMD
+        ("10000:e1:00.0", "10000:e1:00.0"),
+        ("000000000:3b:00.0", ""),
+        ("0000g000:3b:00.0", ""),
+        ("00000000:0000:3b:00.0", ""),
         ("GPU-3b", ""),
         ("", ""),
     ],

@@ -1,7 +1,8 @@
-"""The README against the net conf's models: no key is only in one of them."""
+"""The README against the net conf's models, docs/architecture.md against the modules."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from multinic_cni.conf.address_models import MultiNicIpam
 from multinic_cni.conf.models import AttachPolicy, DeviceKind, NetConf
 from multinic_cni.conf.node import PATH_KEYS, SCHEMA
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
+README = (ROOT / "README.md").read_text()
 # What the specification defines, what runtimes set, and the operator's keys that do nothing here.
 NOT_OURS = {"cniVersion", "name", "type", "dns", "args", "capabilities"}
 ELSEWHERE = ("set by", "accepted, unused")
@@ -49,3 +52,16 @@ def test_key_of_the_nodes_file_stands_in_the_readme(key: str) -> None:
 )
 def test_our_error_codes_stand_in_the_readme(code: int) -> None:
     assert f"| {code} |" in README
+
+
+def modules() -> list[str]:
+    """Return what the plugin's layers are made of, and what people do."""
+    package = ROOT / "multinic_cni"
+    folders = [each.parent for each in package.glob("*/__init__.py")]
+    files = [*package.glob("*.py"), *(package / "admin").glob("*.py")]
+    return sorted(each.stem for each in [*folders, *files] if not each.stem.startswith("__"))
+
+
+@pytest.mark.parametrize("module", modules())
+def test_module_stands_in_the_architecture(module: str) -> None:
+    assert re.search(rf"\b{module}\b", ARCHITECTURE)

@@ -10,7 +10,7 @@ import pytest
 
 from multinic_cni.admin.machine import Device, Machine, Place, machine_of
 from multinic_cni.admin.nic_facts import PciFacts, facts_of
-from multinic_cni.cli.drawing import LETTER, SVG, Box, boxes_of, drawing_of
+from multinic_cni.cli.drawing import LETTER, SVG, WIDEST, Box, boxes_of, drawing_of
 from tests.unit.machines import NAMES, machine
 
 if TYPE_CHECKING:
@@ -79,6 +79,21 @@ def devices_in(place: Place) -> list[Device]:
         for each in place.inside
         for device in ([each] if isinstance(each, Device) else devices_in(each))
     ]
+
+
+def test_boxes_that_would_make_a_row_too_wide_begin_another(tmp_path: Path) -> None:
+    """Boxes of a little more than a third of the width: two of them fit into a row."""
+    pci = next(each.pci for each in devices_in(machine_called("laptop", tmp_path).places[0]))
+    model = "m" * int(WIDEST / 3 / LETTER)
+    inside = [Device(kind="GPU", pci=pci, location=None, model=model) for _ in range(4)]
+    machine_of_four = Machine(
+        places=[Place(kind="switch", name="'x'", inside=inside)], elsewhere=[]
+    )
+    (top,) = boxes_of(machine_of_four)
+    heights = [box.y for box in top.inside]
+    assert heights == sorted(heights)
+    assert [2, 2] == [heights.count(height) for height in sorted(set(heights))]
+    assert top.width <= WIDEST + top.inside[0].width
 
 
 def test_texts_are_harmless() -> None:

@@ -174,6 +174,7 @@ def test_json(tmp_path: Path, node: list[Nic]) -> None:
                 "place": 0,
                 "interface": "net1",
                 "addresses": ["192.168.0.193/18"],
+                "why": None,
                 "megabits": 0,
                 "attachments": 0,
                 "megabitsTaken": 0,
@@ -211,6 +212,7 @@ def test_json(tmp_path: Path, node: list[Nic]) -> None:
             {"nic": "rail1", "reason": "it is down"},
             {"nic": "eth0", "reason": "neither its name nor its addresses are in masterNets"},
         ],
+        "missing": [],
     }
     assert (0, [expected]) == (status, json.loads(output))
 
@@ -237,14 +239,17 @@ def test_too_few_nics(tmp_path: Path, node: list[Nic]) -> None:
     status, output = run(tmp_path, document(), "--json")
     (found,) = json.loads(output)
     assert (1, NO_NICS) == (status, found["error"]["code"])
-    assert "nics" not in found
+    why = "no NIC has an address in this masterNet"
+    nets = [{"entry": net, "reason": why} for net in document()["masterNets"]]
+    assert ([], [], nets) == (found["nics"], found["refused"], found["missing"])
 
 
 def test_conf_with_mistakes(tmp_path: Path) -> None:
     status, output = run(tmp_path, document(timeout=0))
     assert 1 == status
     assert (
-        "20-rails.conf: no net conf\nerror: invalid net conf: timeout: must be at least 1" in output
+        "20-rails.conf: no valid net conf\nerror: invalid net conf: timeout: must be at least 1"
+        in output
     )
 
 

@@ -20,6 +20,7 @@ from multinic_ipam.preview import Preview
 from tests.unit.confs import document
 from tests.unit.nics import nic
 from tests.unit.rails import BLOCKS
+from tests.unit.records import attach as attach_bandwidth
 from tests.unit.records import conf as delegate_conf
 from tests.unit.records import record
 from tests.unit.trees import tree_of
@@ -71,7 +72,12 @@ def test_other_pods_use_of_a_nic(admin_node: AdminNode) -> None:
     assert (1, NO_NICS) == (status, found["error"]["code"])
     message = "NIC rail0: network rails wants macvlan, but pod team/a of network other has ipvlan"
     assert found["error"]["msg"].startswith(message)
-    assert ["rail0", "rail1"] == [each["nic"] for each in found["nics"]]
+    status, found = run(admin_node, attachPolicy={"nics": 1})
+    assert (0, ["rail1"]) == (status, [each["nic"] for each in found["nics"]])
+    (refused,) = (each["reason"] for each in found["refused"] if each["nic"] == "rail0")
+    assert f"NIC rail0: {refused}" == (
+        message + " l2 on it: a NIC carries macvlan or ipvlan links, never both"
+    )
     admin_node.living.clear()
     assert 0 == run(admin_node)[0]
 
@@ -120,3 +126,24 @@ def test_records_that_cannot_be_read(
     assert note.startswith("cannot count what attached pods have taken: Not a directory")
     status, found = run(admin_node, attachPolicy={"strategy": "topology"})
     assert (1, IO_FAILURE) == (status, found["error"]["code"])
+
+
+def test_pods_that_went_without_a_del_count_until_nics_fall_short(
+    admin_node: AdminNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ADD looks who lives only then, and explain says what ADD would do."""
+    speeds = {"rail0": 100_000, "rail1": 100_000}
+    monkeypatch.setattr(host, "read_node", lambda _path: NodeFile(speeds=speeds))
+    for pod, name in (("lives", "rail0"), ("gone", "rail1")):
+        attach_bandwidth(admin_node.data, pod, name, 80_000, host.boot_id())
+    admin_node.living.add("lives")
+    policy = {"strategy": "costOpt", "target": "20G"}
+    status, found = run(admin_node, attachPolicy=policy)
+    assert (0, ["rail0"]) == (status, [each["nic"] for each in found["nics"]])
+    assert ["20 Gbit/s of 100 Gbit/s are free"] == [each["why"] for each in found["nics"]]
+    status, found = run(admin_node, attachPolicy=policy | {"target": "60G"})
+    assert (0, ["rail1"]) == (status, [each["nic"] for each in found["nics"]])
+    assert [0] == [each["attachments"] for each in found["nics"]]
+    status, found = run(admin_node, attachPolicy=policy | {"target": "121G"})
+    assert (1, NO_NICS) == (status, found["error"]["code"])
+    assert "target 121 Gbit/s cannot be reached: 120 Gbit/s are free" == found["error"]["msg"]

@@ -75,10 +75,26 @@ def test_sriov_gets_the_functions_of_the_nics(host: Host) -> None:
 def test_sriov_takes_no_other_nics(host: Host, nic: str) -> None:
     conf = conf_of("sriov", [nic])
     with pytest.raises(CniError) as raised:
-        functions(conf, host)
+        chosen(conf, host)
     assert NO_NICS == raised.value.code
-    message = f"NIC {nic} is no virtual function, and plugin sriov takes no other NICs"
-    assert message == raised.value.message
+    reason = f"{nic}: it is no virtual function, and plugin sriov takes no other NICs"
+    assert reason in raised.value.message
+    assert raised.value.message.startswith("1 NIC needed, 0 usable on this node")
+
+
+@pytest.mark.parametrize("kind", ["sriov", "sriov-cni", "ib-sriov", "ib-sriov-cni"])
+def test_virtual_functions_take_the_place_of_others(host: Host, kind: str) -> None:
+    """A class does so before NICs are counted, and this is one."""
+    conf = conf_of(kind, ["ens1f0*", "en3b00f1s88", "ens5"])
+    assert VFS == functions(conf, host)
+    two = conf_of(kind, ["ens1f0*"], attachPolicy={"nics": 2})
+    assert VFS[:2] == functions(two, host)
+
+
+def test_template_that_names_its_function_is_not_judged(host: Host) -> None:
+    """Whoever named it knows, and the plugin says what is wrong with it."""
+    conf = net_conf(plugin={"type": "sriov", "deviceID": PF}, masterNets=None)
+    assert ["ens1f0np0"] == [each.nic.name for each in chosen(conf, host)]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_cni import host, removal
+from multinic_cni import host, liveness, netns
+from multinic_cni.liveness import Living
 from multinic_cni.netns import NetnsId
-from multinic_cni.upkeep import liveness
-from multinic_cni.upkeep.liveness import Living
 from tests.unit.records import record
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path)
     Netns.refusals = {}
     monkeypatch.setattr(host, "boot_id", lambda: "now")
-    for module in (removal, liveness):
+    for module in (netns, liveness):
         monkeypatch.setattr(module, "PodNetns", Netns)
     monkeypatch.setattr(liveness, "PROC", str(machine.proc))
     monkeypatch.setattr(liveness, "FIRST_PID_NAMESPACE", machine.own.stat().st_ino)

@@ -14,6 +14,7 @@ from multinic_cni.attachments import loads, records
 from multinic_cni.attachments.loads import loads_on, take_turn
 from multinic_cni.attachments.records import networks
 from multinic_cni.errors import TRY_AGAIN, CniError
+from tests.unit.nics import nic
 from tests.unit.records import record
 from tests.unit.test_locks import held_elsewhere
 
@@ -73,6 +74,15 @@ def test_attachments_of_all_networks_are_added(node: Node) -> None:
     node.attach("b:net1", rail1=0)
     node.attach("a:net1", network="storage", rail1=100, bond0=7)
     assert {"rail0": (1, 25000), "rail1": (3, 5100), "bond0": (1, 7)} == node.loads
+
+
+def test_nic_that_was_renamed_is_known_by_its_index(node: Node) -> None:
+    node.attach("a:net1", rail0=25000)
+    index = record().nics[0].index
+    found = loads_on(str(node.root), BOOT, [nic("fab0", index=index), nic("rail0", index=99)])
+    assert {"fab0": (1, 25000)} == {
+        name: (each.attachments, each.megabits) for name, each in found.items()
+    }
 
 
 def test_record_of_what_is_not_complete_yet_counts(node: Node) -> None:
@@ -151,14 +161,14 @@ def test_what_goes_while_it_is_read_is_no_error(
         other.parent.rmdir()
         return listed
 
-    document = loads._document
+    content = records._content
 
-    def remove_another(folder: Folder, name: str) -> object:
+    def remove_another(folder: Folder, name: str) -> bytes:
         gone.unlink(missing_ok=True)
-        return document(folder, name)
+        return content(folder, name)
 
     monkeypatch.setattr(records, "networks", remove_one)
-    monkeypatch.setattr(loads, "_document", remove_another)
+    monkeypatch.setattr(records, "_content", remove_another)
     assert {"rail1": (1, 2000)} == node.loads
 
 

@@ -173,9 +173,33 @@ def test_text_of_a_file_is_left_as_it_is() -> None:
     assert '{"a": [\n  {no}\n  "b"]}\n' == line.text
 
 
+def test_text_of_a_file_may_have_comments_and_empty_lines() -> None:
+    first, second = parse("file etc/x\n  # of the file\n\n  a\n\n# of the description\nnode x\n")
+    assert ("# of the file\n\na\n", "node") == (first.text, second.kind)
+
+
+MISTAKES = [
+    ("root 0000:00\n  nci 00:03.0 name=eth0", "nci 00:03.0: there are no lines of kind nci"),
+    ("root 0000:00\n  vf 00:03.0", "a line of kind vf cannot stand below a root"),
+    ("root 0000:00\n  nic 00:03.0 nmae=eth0", "nic 00:03.0: nmae is no word of such a line"),
+    ("root 0000:00\n  gpu 00:03.0 name=eth0", "gpu 00:03.0: name is no word of such a line"),
+    ("root 0000:00\n  nic 00:03.0\n    junk 1", "there are no lines of kind junk"),
+    ("root 0000:00\n  nic 00:03.0\n    gpu 1", "a line of kind gpu cannot stand below a nic"),
+    ("root 0000:00\n  gpu 00:03.0\n    gpu 1", "a line of kind gpu cannot stand below a gpu"),
+    ("nic - name=eth0 at=x bus=vmbus\n  vf 1", "below a nic that is not on PCI nothing can stand"),
+    ("link x mtu=large", "link x: mtu=large is no number"),
+    ("link x state=gone", "link x: state is one of up, down, no-carrier"),
+    ("link x addr=10.1.0.300/24", "link x: '10.1.0.300/24' does not appear to be"),
+    ("file etc/x\nnode y", "file etc/x: no text stands below it"),
+    ("repeat 07,0f\n  node x", "repeat 07,0f: a list is to have a name"),
+    ("repeat a=x\n  node {a+1}", "{a+1} adds what is no hexadecimal number: node {a+1}"),
+]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        *MISTAKES,
         ("repeat a=1,2 b=3\n  node {a}", "different lengths"),
         ("node {a}", "no repeat has named a: node {a}"),
         ("link x master=y kind=bond", "no line names the link y"),
@@ -201,5 +225,13 @@ def test_script(tmp_path: Path) -> None:
     words = [sys.executable, str(SCRIPT), str(FOLDER / "laptop.machine"), str(tmp_path)]
     subprocess.run(words, check=True)
     assert "laptop" == host_of_sysroot(str(tmp_path)).name
+    missing = subprocess.run(
+        [sys.executable, str(SCRIPT), str(tmp_path / "no.machine"), str(tmp_path / "other")],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (1, "sysroot: ") == (missing.returncode, missing.stderr[:9])
+    assert "Traceback" not in missing.stderr
     again = subprocess.run(words, check=False, capture_output=True, text=True)
     assert (1, f"sysroot: {tmp_path} is not empty\n") == (again.returncode, again.stderr)

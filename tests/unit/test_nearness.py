@@ -10,7 +10,8 @@ import pytest
 
 from multinic_cni.nccl_topology import TopologyError, read_topology
 from multinic_cni.nearness import Nearness
-from multinic_selectors.locations import FAR, SAME_NUMA_NODE, SAME_ROOT, SAME_SWITCH, closeness
+from multinic_selectors.locations import FAR, SAME_NUMA_NODE, SAME_ROOT, SAME_SWITCH
+from tests.closeness import closeness
 from tests.unit.machines import described, machine
 
 if TYPE_CHECKING:

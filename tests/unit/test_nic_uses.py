@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from multinic_cni import nic_uses
 from multinic_cni.attachments import records
 from multinic_cni.attachments.claim import claim, key_of
 from multinic_cni.attachments.record import NicRecord
 from multinic_cni.conflicts import use_of
 from multinic_cni.errors import NO_NICS, CniError
-from multinic_cni.upkeep import nic_uses
-from multinic_cni.upkeep.nic_uses import NicUse, begin_use
+from multinic_cni.nic_uses import NicUse, begin_use
 from multinic_ipam.reservation import Owner
 from tests.unit.admin import BOOT, EARLIER
 from tests.unit.nics import nic
@@ -81,10 +81,10 @@ def begin(
         begin_use(store.root, node.path, wanted)
 
 
-def refusal(node: AdminNode, template: dict[str, Any], *nics: str) -> str:
+def refusal(node: AdminNode, template: dict[str, Any], *nics: str, index: int = 0) -> str:
     before = node.everything()
     with pytest.raises(CniError) as raised:
-        begin(node, template, *nics)
+        begin(node, template, *nics, index=index)
     assert before == node.everything()
     assert NO_NICS == raised.value.code
     return raised.value.message
@@ -224,6 +224,13 @@ def test_namesake_is_another_nic(admin_node: AdminNode) -> None:
     assert '{"rail0": [9, "ipvlan l3"]}' == noted(admin_node)
     # The old one is back: the note is the other's, the record is not.
     assert "ipvlan l2" in refusal(admin_node, L3, "rail0")
+
+
+def test_nic_that_was_renamed_has_its_links_still(admin_node: AdminNode) -> None:
+    begin(admin_node, L2, "rail0")
+    attach(admin_node, "a", L2, "rail0")
+    message = refusal(admin_node, L3, "fab0", index=INDEXES["rail0"])
+    assert "NIC fab0: network rails wants ipvlan l3, but pod team/a" in message
 
 
 def test_nics_that_have_gone_are_forgotten(admin_node: AdminNode) -> None:

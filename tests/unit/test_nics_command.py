@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
 from multinic_cni import host
-from multinic_cni.attachments.claim import claim, key_of
-from multinic_cni.attachments.record import NicRecord
 from multinic_cni.cli.app import app
 from multinic_cni.conf.node import NodeFile
 from tests.unit.machines import NAMES, described, machine
-from tests.unit.records import record
-from tests.unit.trees import tree_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-BOOT = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
 
 
 def run(folder: Path, *options: str) -> str:
@@ -68,6 +61,7 @@ def test_every_fact_of_a_nic(tmp_path: Path) -> None:
         "carrier": True,
         "operstate": "up",
         "trouble": None,
+        "deniedTrouble": None,
         "speed": 200_000,
         "duplex": "full",
         "addresses": [
@@ -90,6 +84,7 @@ def test_every_fact_of_a_nic(tmp_path: Path) -> None:
         "standsOn": None,
         "children": [],
         "rail": None,
+        "auxiliary": None,
         "driver": "mlx5_core",
         "pci": {
             "address": "0000:54:00.0",
@@ -154,6 +149,14 @@ def test_functions_of_a_virtualised_nic(tmp_path: Path) -> None:
     rows = table(folder)
     assert "PF of 4 VFs" == rows["ens1f0np0"]["WHAT IT IS"]
     assert "VF of 0000:3b:00.0" == rows["ens1f0v0"]["WHAT IT IS"]
+    assert "SF mlx5_core.sf.2" == rows["en3b00f1s88"]["WHAT IT IS"]
+    assert "mlx5_core.sf.2" == nics["en3b00f1s88"]["auxiliary"]
+
+
+def test_infiniband_is_told(tmp_path: Path) -> None:
+    machine("azure-nd", tmp_path)
+    assert "infiniband" == table(tmp_path / "azure-nd")["ib7"]["WHAT IT IS"]
+    assert "infiniband" == listed(tmp_path / "azure-nd")["ib7"]["medium"]
 
 
 def test_columns_that_no_nic_fills_are_left_out(tmp_path: Path) -> None:
@@ -211,34 +214,27 @@ def test_a_probers_word_goes_before_the_kernels(tmp_path: Path) -> None:
     assert listed(folder)["enp12s0"]["carrier"] is True
 
 
-def test_what_pods_have_taken(tmp_path: Path) -> None:
+def test_a_prober_that_contradicts_the_kernel_does_not_hide_it(tmp_path: Path) -> None:
+    """It is taken, as nics.md says, but whoever looks is to see that it is down."""
     machine("laptop", tmp_path)
     folder = tmp_path / "laptop"
-    (folder / "proc/sys/kernel/random").mkdir(parents=True)
-    (folder / "proc/sys/kernel/random/boot_id").write_text(f"{BOOT}\n")
-    for pod, nic, megabits in (("a", "wlp1s0", 100), ("b", "wlp1s0", 150), ("c", "docker0", 0)):
-        own = NicRecord(
-            nic=nic, index=1, kind="", mac="", ifname="net1", confs=(), megabits=megabits
-        )
-        data = f"{folder}/srv/state"
-        held = claim(data, "rails", key_of(pod, "net1"), time.monotonic() + 5)
-        held.write(record().but(container_id=pod, boot_id=BOOT, nics=(own,)))
-        held.close()
-    before = tree_of(folder)
-    rows = table(folder, "--data-dir", "/srv/state")
-    assert ("2", "250 Mbit/s") == (rows["wlp1s0"]["PODS"], rows["wlp1s0"]["TAKEN"])
-    assert ("1", "") == (rows["docker0"]["PODS"], rows["docker0"]["TAKEN"])  # so it is a NIC
-    assert "veth1a2b3c4" not in rows
-    assert before == tree_of(folder)
-
-
-def test_no_data_directory_and_none_that_can_be_read(tmp_path: Path) -> None:
-    machine("laptop", tmp_path)
-    folder = tmp_path / "laptop"
-    assert "note" not in run(folder)
-    (folder / "var/lib/cni/multinic").mkdir(parents=True)
-    (folder / "var/lib/cni/multinic/attachments").write_text("no folder")
-    assert "note: attachments are not counted: Not a directory " in run(folder)
+    health = folder / "run/multinic-cni/health"
+    health.mkdir(parents=True)
+    word = {"healthy": True, "expires": "2126-12-01T12:00:00Z"}
+    for nic in ("enp0s31f6", "wlp1s0"):
+        (health / f"{nic}.json").write_text(json.dumps(word))
+    rows = table(folder)
+    assert ["no carrier (prober: healthy)", "up"] == [
+        rows[nic]["STATE"] for nic in ("enp0s31f6", "wlp1s0")
+    ]
+    nics = listed(folder)
+    assert (None, "it has no carrier") == (
+        nics["enp0s31f6"]["trouble"],
+        nics["enp0s31f6"]["deniedTrouble"],
+    )
+    assert nics["wlp1s0"]["deniedTrouble"] is None
+    tree = CliRunner().invoke(app, ["topology", "--sysroot", str(folder)]).stdout
+    assert "enp0s31f6  no carrier (prober: healthy)  8086:15fb" in tree
 
 
 @pytest.mark.parametrize("name", NAMES)

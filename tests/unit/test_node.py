@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,4 +65,25 @@ def test_wrong(tmp_path: Path, text: str, code: int, message: str) -> None:
 def test_unreadable(tmp_path: Path) -> None:
     with pytest.raises(CniError) as raised:
         read_node(str(tmp_path))
+    assert IO_FAILURE == raised.value.code
+
+
+@pytest.mark.parametrize("kind", ["fifo", "endless", "folder"])
+def test_what_is_no_file_of_ours_never_holds_a_call(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "node.json"
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "endless":
+        file.symlink_to("/dev/zero")
+    else:
+        file.mkdir()
+    with pytest.raises(CniError, match="cannot read the node's file: it is no regular file"):
+        read_node(str(file))
+
+
+def test_file_of_megabytes_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "node.json"
+    file.write_text(" " * (1 << 20) + "{}")
+    with pytest.raises(CniError, match="it has more than 1048576 bytes") as raised:
+        read_node(str(file))
     assert IO_FAILURE == raised.value.code

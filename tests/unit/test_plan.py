@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from multinic_cni.choosing import looks_at_devices
 from multinic_cni.conf.netconf import read_net_conf
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, UNSUPPORTED_FIELD, CniError
 from multinic_cni.plan import admin_of, inner_names, wish_of
@@ -120,6 +121,13 @@ def test_pods_wishes(cni_args: dict[str, object], masters: list[str], nics: int 
         ({"nics": [1]}, BAD_CONF, "args.cni.nics: must be a whole number from 1, not [1]"),
         ({"masters": 5}, BAD_CONF, "args.cni.masters: must be a list of NIC names, not 5"),
         ({"masters": [5]}, BAD_CONF, "args.cni.masters: must be a list of NIC names, not [5]"),
+        ({"masters": ["a" * 128]}, BAD_CONF, "args.cni.masters: must be a list of NIC names"),
+        (
+            {"masters": [str(number) for number in range(257)]},
+            BAD_CONF,
+            "args.cni.masters: 257 names are more than a pod may give, 256",
+        ),
+        ({"class": "c" * 128}, BAD_CONF, "args.cni.class: must be the name of a class"),
         ({"masters": {"a": 1}}, BAD_CONF, "args.cni.masters: must be a list of NIC names"),
         ({"master": True}, BAD_CONF, "args.cni.master: must be a list of NIC names, not True"),
         ({"class": 5}, BAD_CONF, "args.cni.class: must be the name of a class, not 5"),
@@ -198,3 +206,27 @@ def test_target_that_cannot_be(target: object, message: str) -> None:
         wish_of(conf)
     assert BAD_CONF == raised.value.code
     assert message in raised.value.message
+
+
+@pytest.mark.parametrize("key", ["nics", "masters", "master", "class", "target"])
+def test_megabytes_are_not_echoed(key: str) -> None:
+    conf = net_conf(attachPolicy={"strategy": "perfOpt"}, args={"cni": {key: ["x" * 1_000_000]}})
+    with pytest.raises(CniError) as raised:
+        wish_of(conf)
+    assert len(raised.value.message) < 200
+
+
+@pytest.mark.parametrize(
+    ("policy", "args", "expected"),
+    [
+        ({"strategy": "topology"}, {}, False),
+        ({"strategy": "topology", "nics": 2}, {}, True),
+        ({"strategy": "topology"}, {"nics": 2}, True),
+        ({"strategy": "perfOpt", "nics": 2}, {}, False),
+        ({}, {"nics": 2}, False),
+    ],
+)
+def test_when_the_pods_devices_matter(
+    policy: dict[str, object], args: dict[str, object], *, expected: bool
+) -> None:
+    assert expected == looks_at_devices(net_conf(attachPolicy=policy, args={"cni": args}))

@@ -69,9 +69,12 @@ def test_rdma_device_stays_behind(template: Conf) -> None:
     assert "" == conflict(nic(), template, rdma=False, exclusive=True)
 
 
+@pytest.mark.parametrize("words", [{}, {"rdmaIsolation": True}])
 @pytest.mark.parametrize("template", [MACVLAN, IPVLAN, AWS_IPVLAN, VLAN])
-def test_links_share_the_rdma_device(template: Conf) -> None:
+def test_links_share_the_rdma_device(template: Conf, words: Conf) -> None:
+    """Only those that move the NIC know the word rdmaIsolation."""
     family = template["type"].removeprefix("aws-")
+    template = {**template, **words}
     expected = f"{STAYS}, and {family} moves none: {SHARED}"
     assert expected == conflict(nic(), template, rdma=True, exclusive=True)
     assert "" == conflict(nic(), template, rdma=True, exclusive=False)

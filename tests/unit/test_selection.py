@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_selectors.candidates import Wish
+from multinic_selectors.candidates import Admin, Choice, SelectionError, Wish
+from multinic_selectors.selection import Judge, Picked, select
 from tests.unit.choices import choose, names, refusal
 from tests.unit.nics import nic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from multinic_selectors.nics import Nic
+    from multinic_selectors.selection import Pick
 
 RAILS = [
     nic("eth0", "192.0.2.10/24", uplink="the node's IPv4 default route leaves by it"),
@@ -117,7 +125,8 @@ def test_unhealthy_are_only_those_that_would_have_been_taken() -> None:
 def test_healthy_nic_takes_the_place_of_an_unhealthy_one() -> None:
     selection = choose(SICK, nics=1)
     assert ["rail3"] == names(selection)
-    assert ["rail1", "rail2"] == [name for name, _ in selection.unhealthy]
+    assert ["rail1"] == [name for name, _ in selection.unhealthy]
+    assert [("rail2", "it has no carrier")] == list(selection.refused)
 
 
 def test_nics_limits() -> None:
@@ -140,7 +149,7 @@ def test_no_nic_at_all() -> None:
 
 def test_error_names_every_nic() -> None:
     message = refusal(RAILS, nets=("10.9.0.0/24",))
-    assert ["eth0", "rail1", "rail2", "rail10"] == re.findall(r"(\w+): neither", message)
+    assert "eth0, rail1, rail2, rail10: neither" in message
 
 
 @pytest.mark.parametrize(
@@ -195,3 +204,69 @@ def test_pod_with_fewer_masters_needs_no_more() -> None:
 
 def test_wished_master_that_is_down_is_an_error() -> None:
     assert "rail1: it is down" in refusal(SICK, wish=Wish(masters=("rail1",)))
+
+
+class FastJudge(Judge):
+    """Lets the NICs of a class pass, which are named here."""
+
+    def misfit(self, nic: Nic) -> str:
+        return "" if nic.name in {"rail2", "rail10"} else "it is slow"
+
+
+def test_class_does_not_lower_what_a_pod_with_masters_needs() -> None:
+    admin = Admin(masters=("rail*",), min_nics=2)
+    with pytest.raises(SelectionError, match=r"^2 NICs needed, 1 usable .*rail1: it is slow"):
+        select(RAILS, admin, Wish(masters=("rail1", "rail2")), FastJudge())
+    selection = select(RAILS, admin, Wish(masters=("rail2",)), FastJudge())
+    assert ["rail2"] == names(selection)
+
+
+class BusyJudge(Judge):
+    """Finds a conflict on the first rail."""
+
+    def conflict(self, nic: Nic) -> str:
+        return "it carries ipvlan links" if nic.name == "rail1" else ""
+
+
+def by_bandwidth(free: dict[str, int], target: int) -> Pick:
+    """Return a strategy that takes NICs until their bandwidth reaches a target."""
+
+    def pick(candidates: Sequence[Choice], _limit: int | None) -> Picked:
+        left, taken = target, []
+        for each in sorted(candidates, key=lambda choice: -free[choice.nic.name]):
+            if left:
+                part = min(left, free[each.nic.name])
+                taken.append(Choice(each.nic, each.place, part))
+                left -= part
+        return Picked(taken)
+
+    return pick
+
+
+@pytest.mark.parametrize(
+    ("free", "expected"),
+    [
+        ({"rail1": 200, "rail2": 100, "rail10": 60}, ["rail2", "rail10"]),
+        ({"rail1": 90, "rail2": 60, "rail10": 150}, ["rail10"]),
+    ],
+    ids=["more NICs", "fewer NICs"],
+)
+def test_conflict_is_replaced_where_the_bandwidth_is_the_same(
+    free: dict[str, int], expected: list[str]
+) -> None:
+    selection = select(
+        RAILS, Admin(masters=("rail*",)), Wish(), BusyJudge(), by_bandwidth(free, 150)
+    )
+    assert expected == names(selection)
+
+
+def test_conflict_that_costs_bandwidth_is_an_error() -> None:
+    pick = by_bandwidth({"rail1": 200, "rail2": 50, "rail10": 0}, 150)
+    with pytest.raises(SelectionError, match=r"^NIC rail1: it carries ipvlan links$"):
+        select(RAILS, Admin(masters=("rail*",)), Wish(), BusyJudge(), pick)
+
+
+def test_entries_that_fit_no_nic_are_told() -> None:
+    selection = choose(RAILS, masters=("rail1", "rail7"))
+    assert ["rail1"] == names(selection)
+    assert [("rail7", "no NIC has this name")] == list(selection.missing)

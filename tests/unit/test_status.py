@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
-from multinic_cni.errors import NOT_AVAILABLE, CniError
+from multinic_cni.errors import LIMITED_CONNECTIVITY, NOT_AVAILABLE, CniError, io_failure
 from multinic_cni.verbs import status
 from tests.unit.faults import Fault
 from tests.unit.pretended_node import PretendedNode
@@ -79,6 +80,38 @@ def test_status_refuses_as_add_does_where_a_share_moves(
     node_a.stop_pod("a")
     assert WELL == status_of(node_a, monkeypatch, shared(4, 5))
     assert shares == (node_a.data / "shares/rails").read_bytes()
+
+
+def test_status_of_a_node_that_has_lost_its_nics(
+    node: PretendedNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = {**rail(4, 9), "attachPolicy": {"minNics": 2}}
+    code, told = status_of(node, monkeypatch, conf)
+    assert (LIMITED_CONNECTIVITY, True) == (code, "2 NICs needed, 1 usable" in told)
+
+
+@pytest.mark.parametrize("trouble", ["class", "netlink", "node.json"])
+def test_status_of_a_node_whose_nics_cannot_be_told(
+    node: PretendedNode, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    """Pods that are attached have what they had: nothing is known to have gone."""
+    conf = rail(4, 9)
+    error = io_failure("list the node's NICs", OSError(errno.ENOBUFS, "No buffer space"))
+    match trouble:
+        case "class":
+            conf["attachPolicy"] = {"class": "fast"}
+            expected = "unknown class 'fast'"
+        case "netlink":
+            monkeypatch.setattr("multinic_cni.host.nics", Mock(side_effect=error))
+            expected = "No buffer space"
+        case _:
+            monkeypatch.setattr("multinic_cni.host.PATH", str(node.data / "node.json"))
+            node.data.mkdir()
+            (node.data / "node.json").write_text("{")
+            conf["attachPolicy"] = {"class": "fast"}
+            expected = "node.json is not JSON"
+    code, told = status_of(node, monkeypatch, conf)
+    assert (NOT_AVAILABLE, True) == (code, expected in told)
 
 
 def test_status_alone_remembers_no_share(

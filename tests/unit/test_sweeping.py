@@ -9,9 +9,9 @@ import pytest
 
 from multinic_cni.attachments.claim import Claim, claim, claim_idle
 from multinic_cni.errors import BAD_CONF, NO_ADDRESS, CniError
+from multinic_cni.liveness import Living
 from multinic_cni.reservations import ExhaustedError
 from multinic_cni.upkeep import sweeping
-from multinic_cni.upkeep.liveness import Living
 from multinic_cni.upkeep.sweeping import after_sweep
 from multinic_ipam.networks import Network
 from multinic_ipam.pools import Pool

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from multinic_selectors.locations import FAR, SAME_NUMA_NODE, SAME_ROOT, SAME_SWITCH, closeness
+from multinic_selectors.locations import FAR, SAME_NUMA_NODE, SAME_ROOT, SAME_SWITCH
 from multinic_selectors.sysfs import Sysfs
+from tests.closeness import closeness
 from tests.unit.machines import described, machine
 
 if TYPE_CHECKING:
@@ -261,3 +262,29 @@ def test_netns_mode_of_rdma(tmp_path: Path, mode: str, *, exclusive: bool) -> No
 
 def test_netns_mode_without_rdma(tmp_path: Path) -> None:
     assert None is machine("laptop", tmp_path).sysfs.rdma_netns_exclusive()
+
+
+def test_disk_behind_intel_vmd(tmp_path: Path) -> None:
+    """VMD is a function with a PCI domain of five digits below it, which has a root of its own."""
+    vmd = "devices/pci0000:e0/0000:e0:05.5"
+    places = {
+        "0000:e0:05.5": vmd,
+        "10000:e0:01.0": f"{vmd}/pci10000:e0/10000:e0:01.0",
+        "10000:e1:00.0": f"{vmd}/pci10000:e0/10000:e0:01.0/10000:e1:00.0",
+        "0000:e1:00.0": "devices/pci0000:e0/0000:e0:02.0/0000:e1:00.0",
+    }
+    folder = tmp_path / "bus/pci/devices"
+    folder.mkdir(parents=True)
+    for address, place in places.items():
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (folder / address).symlink_to(f"../../../{place}")
+    (tmp_path / vmd / "numa_node").write_text("1\n")
+    sysfs = Sysfs(str(tmp_path))
+    assert sorted(places) == sysfs.functions()
+    disk, nic = location(sysfs, "10000:e1:00.0"), location(sysfs, "0000:e1:00.0")
+    assert (1, "pci0000:e0", ("0000:e0:05.5", "10000:e0:01.0")) == (
+        disk.numa,
+        disk.root,
+        disk.bridges,
+    )
+    assert SAME_ROOT == closeness(disk, nic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import stat
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,42 @@ def test_file_that_cannot_be_read(collected: Path) -> None:
     (collected / "ip-addr.json").unlink()
     (collected / "ip-addr.json").mkdir()
     assert f"cannot read {collected}/ip-addr.json" in failure(collected)
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("etc/cni/multinic/node.json", "../../../../outside"),
+        ("proc/driver/nvidia/gpus/0000:07:00.0/information", "/etc/passwd"),
+        ("ip-more.json", "sys/up/../../../outside"),
+        ("run/multinic-cni/health", "/run"),
+    ],
+)
+def test_link_out_of_the_folder_is_refused(collected: Path, link: str, target: str) -> None:
+    (collected / "sys/up").symlink_to("..")  # which is allowed, but must be followed first
+    path = collected / link
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(target)
+    assert f"{path} leads out of {collected}, to /" in failure(collected)
+
+
+def test_link_to_nothing_within_the_folder_is_none_of_those(collected: Path) -> None:
+    (collected / "etc").mkdir(exist_ok=True)
+    (collected / "etc/link").symlink_to("../sys/gone")
+    (collected / "etc/loop").symlink_to("loop")
+    assert "laptop" == host_of_sysroot(str(collected)).name
+
+
+@pytest.mark.parametrize("path", ["ip-link.json", "proc/fifo"])
+def test_fifo_is_refused_and_not_waited_for(collected: Path, path: str) -> None:
+    (collected / path).unlink(missing_ok=True)
+    os.mkfifo(collected / path)
+    assert f"{collected}/{path} is no file, folder or link" in failure(collected)
+
+
+def test_folder_by_a_link(collected: Path) -> None:
+    (collected.parent / "there").symlink_to(collected.name)
+    assert "laptop" == host_of_sysroot(str(collected.parent / "there")).name
 
 
 def test_folder_names_the_node_that_has_told_no_name(collected: Path) -> None:

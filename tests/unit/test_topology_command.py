@@ -125,6 +125,31 @@ def test_numa_node_of_a_root_complex_is_that_of_any_device_below(tmp_path: Path)
     ]
 
 
+def test_numa_node_of_a_root_complex_is_the_lowest_that_is_known(tmp_path: Path) -> None:
+    """So the strategy topology counts it, too."""
+    described(
+        "node odd\n"
+        "root 0000:00\n"
+        "  nic 00:03.0 id=1af4:1041 name=first numa=1\n"
+        "  nic 00:04.0 id=1af4:1041 name=second numa=0\n",
+        tmp_path / "odd",
+    )
+    assert "NUMA node 0" == run(tmp_path / "odd").splitlines()[0]
+
+
+def test_model_is_that_of_nvidias_file_wherever_it_lies(tmp_path: Path) -> None:
+    machine("dgx-a100", tmp_path)
+    folder = tmp_path / "dgx-a100"
+    gpus = folder / "proc/driver/nvidia/gpus"
+    (gpus / "0000:07:00.0").rename(gpus / "renamed")
+    information = gpus / "renamed/information"
+    information.write_text(information.read_text().replace("A100", "B200"))
+    (gpus / "0000:0f:00.0/information").write_bytes(b"\0" * (1 << 17))  # larger than any
+    lines = run(folder).splitlines()
+    assert "│     ├─ GPU 0000:07:00.0  NVIDIA B200-SXM4-40GB  10de:20b0 nvidia" in lines
+    assert "│     ├─ GPU 0000:0f:00.0  10de:20b0 nvidia" in lines
+
+
 def test_hypervisors_file_says_where_things_are(tmp_path: Path) -> None:
     """The strategy topology goes by it, where sysfs shows a guest one root for each function."""
     machine("azure-nd", tmp_path)
@@ -132,13 +157,13 @@ def test_hypervisors_file_says_where_things_are(tmp_path: Path) -> None:
     file = folder / "var/run/nvidia-topologyd/virtualTopology.xml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(
-        '<system version="1"><cpu numaid="0"><pci busid="ffff:ff:01.0" class="0x060400">'
+        '<system version="1">\n<cpu numaid="0"><pci busid="ffff:ff:01.0" class="0x060400">\n'
         '<pci busid="0001:00:00.0" class="0x030200"/><pci busid="0101:00:00.0" class="0x020700"/>'
         "</pci></cpu></system>"
     )
     lines = run(folder).splitlines()
-    start = lines.index("│  └─ bridge 3 of the topology file") - 1
-    assert "├─ CPU 2 of the topology file" == lines[start]
+    start = lines.index("│  └─ bridge at 2:17 of the topology file") - 1
+    assert "├─ CPU at 2:1 of the topology file" == lines[start]
     assert lines[start + 2].startswith("│     ├─ GPU 0001:00:00.0  ")
     assert lines[start + 3].startswith("│     └─ NIC 0101:00:00.0  ib0  ")
 

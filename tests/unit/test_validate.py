@@ -55,6 +55,16 @@ def paths(folder: Path, conf: object) -> list[str]:
     return [each.path for each in problems_of_file(write(folder, conf))]
 
 
+def test_cost_opt_without_a_target_is_a_warning(tmp_path: Path) -> None:
+    """Pods may name one; those that do not are refused by it."""
+    for policy, warned in (({}, True), ({"target": "10G"}, False), ({"target": None}, True)):
+        conf = document(attachPolicy={"strategy": "costOpt", **policy})
+        ended = CliRunner().invoke(app, ["validate", str(write(tmp_path, conf))])
+        assert 0 == ended.exit_code
+        warning = "warning: attachPolicy: costOpt without a target: a pod that asks for none is"
+        assert warned == (warning in ended.stderr)
+
+
 def test_valid_file(tmp_path: Path) -> None:
     assert [] == paths(tmp_path, document())
 

@@ -36,6 +36,11 @@ class Reading:
         return -self.free, self.attachments
 
     @property
+    def facts(self) -> tuple[int, int, int]:
+        """What there is to compare of a NIC: two with the same differ by their places alone."""
+        return self.speed, self.free, self.attachments
+
+    @property
     def words(self) -> str:
         if not self.speed:
             return UNKNOWN
@@ -55,6 +60,24 @@ class Meter:
             load = self._loads.get(nic.name, NONE)
             self._readings[nic.name] = Reading(self._speed_of(nic) or 0, load)
         return self._readings[nic.name]
+
+
+class ByBandwidth:
+    """A strategy that looks for a `target` in Mbit/s; None where only a number of NICs counts.
+
+    `least` NICs are chosen even if fewer reach the target.
+    """
+
+    def __init__(
+        self,
+        target: int | None,
+        speed_of: Callable[[Nic], int | None],
+        loads: Mapping[str, Load],
+        least: int = 1,
+    ) -> None:
+        self._target = target
+        self._least = least
+        self._meter = Meter(speed_of, loads)
 
 
 def divided(candidates: Sequence[Choice], chosen: Mapping[int, int], target: int) -> list[Choice]:

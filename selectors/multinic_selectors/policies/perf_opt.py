@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from multinic_selectors.bandwidth import format_bandwidth
-from multinic_selectors.policies.free_bandwidth import Meter, divided
+from multinic_selectors.nics import natural_order
+from multinic_selectors.policies.free_bandwidth import ByBandwidth, divided
 from multinic_selectors.selection import Picked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from multinic_selectors.candidates import Choice
-    from multinic_selectors.loads import Load
-    from multinic_selectors.nics import Nic
 
 
-class PerfOpt:
-    """Chooses by free bandwidth; `target` is in Mbit/s, None where only a number of NICs counts.
-
-    It refuses nobody: a target that cannot be reached gets what there is. `least` NICs are chosen
-    even if fewer reach the target.
-    """
-
-    def __init__(
-        self,
-        target: int | None,
-        speed_of: Callable[[Nic], int | None],
-        loads: Mapping[str, Load],
-        least: int = 1,
-    ) -> None:
-        self._target = target
-        self._least = least
-        self._meter = Meter(speed_of, loads)
+class PerfOpt(ByBandwidth):
+    """Chooses by free bandwidth. It refuses nobody: what cannot be reached gets what there is."""
 
     def pick(self, candidates: Sequence[Choice], limit: int | None) -> Picked:
         meters = [self._meter.read(each.nic) for each in candidates]
@@ -49,7 +33,11 @@ class PerfOpt:
             for index, each in enumerate(candidates)
             if index not in chosen
         ]
-        return Picked(divided(candidates, chosen, self._target or 0), passed)
+        why = [(candidates[index].nic.name, meters[index].words) for index in sorted(chosen)]
+        unknown = [candidates[index].nic.name for index in chosen if not meters[index].speed]
+        notes = [_unknown_speeds(unknown)] if unknown else []
+        parts = divided(candidates, chosen, self._target or 0)
+        return Picked(parts, passed, why=why, notes=notes)
 
     def _sufficient(self, free: int, number: int) -> str:
         others = "one" if number == 1 else str(number)
@@ -61,3 +49,11 @@ class PerfOpt:
                 f"{others} with as much or more: {reached} for {target}, but no more may be taken"
             )
         return f"{others} with as much or more: {reached}, enough for {target}"
+
+
+def _unknown_speeds(names: Sequence[str]) -> str:
+    listed = ", ".join(sorted(names, key=natural_order))
+    return (
+        f"perfOpt counts unknown speeds as nothing, and takes all such NICs for any target: say"
+        f' those of {listed} in the node\'s node.json, "speeds"'
+    )

@@ -8,7 +8,7 @@ NIC below one switch, then most below one root complex, then most on one NUMA no
 from __future__ import annotations
 
 from multinic_selectors.loads import NONE
-from multinic_selectors.locations import FAR, SAME_NUMA_NODE, SAME_ROOT
+from multinic_selectors.locations import FAR, SAME_NUMA_NODE, SAME_ROOT, SAME_SWITCH
 from multinic_selectors.selection import Picked
 
 TYPE_CHECKING = False
@@ -27,8 +27,9 @@ WORDS = {
     FAR: "it is far from the pod's devices",
     SAME_NUMA_NODE: "it is on the NUMA node of one of the pod's devices",
     SAME_ROOT: "it is below the root complex of one of the pod's devices",
+    SAME_SWITCH: "it is below one switch with one of the pod's devices",
 }
-NEAREST_WORDS = "it is below one switch with one of the pod's devices"
+TOGETHER = {SAME_NUMA_NODE: "NUMA node", SAME_ROOT: "root complex", SAME_SWITCH: "switch"}
 
 
 class Topology:
@@ -54,13 +55,17 @@ class Topology:
         chosen = machine.nearest(by_load, limit) if self._devices else set(by_load[:limit])
         farthest = min(machine.closeness(index) for index in chosen)
         passed: list[tuple[str, str]] = []
+        why: list[tuple[str, str]] = []
         for index, each in enumerate(candidates):
-            if index not in chosen:
-                nearness = machine.closeness(index)
+            load = _attachments(loads[index])
+            nearness = machine.closeness(index)
+            if index in chosen:
+                why.append((each.nic.name, f"{self._near(machine, index, nearness)}{load}"))
+            else:
                 others = _nearer(limit) if nearness < farthest else _first(limit)
-                reason = f"{self._place(each.nic, nearness)}, {_attachments(loads[index])}"
+                reason = f"{self._place(each.nic, nearness)}, with {load}"
                 passed.append((each.nic.name, f"{reason}; {others}"))
-        return Picked([each for index, each in enumerate(candidates) if index in chosen], passed)
+        return Picked([candidates[index] for index in sorted(chosen)], passed, why=why)
 
     def _location(self, nic: Nic) -> Location | None:
         if nic.name not in self._known:
@@ -72,7 +77,16 @@ class Topology:
             return "no device of the pod is known that it could be near to"
         if self._location(nic) is None:
             return "where it is plugged in is unknown"
-        return WORDS.get(nearness, NEAREST_WORDS)
+        return WORDS[min(nearness, SAME_SWITCH)]
+
+    def _near(self, machine: Machine, index: int, nearness: int) -> str:
+        """Say which devices a chosen NIC is near to; nothing where there are none."""
+        if not self._devices:
+            return ""
+        if nearness == FAR:
+            return "far from the pod's devices, "
+        devices = ", ".join(self._devices[each].address for each in machine.devices_near(index))
+        return f"one {TOGETHER[min(nearness, SAME_SWITCH)]} with {devices}, "
 
 
 class Machine:
@@ -86,7 +100,7 @@ class Machine:
     def __init__(self, devices: Sequence[Location], nics: Sequence[Location | None]) -> None:
         self._numa_of = _numa_nodes([*devices, *(nic for nic in nics if nic is not None)])
         self._count = len(devices)
-        paths = [self._path(device) for device in devices]
+        paths = self._device_paths = [self._path(device) for device in devices]
         self._depth = max(map(len, paths), default=1)
         # By closeness: how many devices there are in each block.
         self._devices: list[dict[Block, int]] = [{} for _ in range(self._depth)]
@@ -107,6 +121,13 @@ class Machine:
         path = self._paths[nic]
         shared = [block in held for block, held in zip(path, self._devices, strict=False)]
         return (shared.index(False) if False in shared else len(shared)) - 1
+
+    def devices_near(self, nic: int) -> list[int]:
+        """Return the devices to which a NIC is as near as it is to any."""
+        nearness = self.closeness(nic)
+        block = self._paths[nic][nearness]
+        paths = enumerate(self._device_paths)
+        return [device for device, path in paths if block in path[nearness : nearness + 1]]
 
     def _share_out(self, preferred: Sequence[int], each: int, number: int) -> set[int]:
         """Return so many NICs, at most so many for each device.
@@ -158,7 +179,7 @@ def _numa_nodes(locations: Sequence[Location]) -> dict[str, int]:
 
 
 def _attachments(number: int) -> str:
-    return f"with {number or 'no'} attachment{'' if number == 1 else 's'}"
+    return f"{number or 'no'} attachment{'' if number == 1 else 's'}"
 
 
 def _nearer(number: int) -> str:

@@ -7,19 +7,24 @@ import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 EXECUTABLE = Path(__file__).resolve().parents[3] / "dist/bundle/multinic-cni"
 DELEGATES = "/usr/lib/cni"
+NODE_FILE = Path("/etc/cni/multinic/node.json")
 # What outlives attachments in a data directory: the store's own files, and what is remembered.
-PERMANENT = {"lock", "boot", "turns", "shares", "quarantine"}
+PERMANENT = {"lock", "boot", "turns", "shares", "quarantine", "uses"}
+MACVLAN = {"type": "macvlan", "mode": "bridge"}
 NICS = [f"eth{index}" for index in range(8)]
 
 Document = dict[str, Any]
 
 
-def execute(*command: str | Path) -> str:
-    done = subprocess.run(command, check=False, text=True, capture_output=True)
+def execute(*command: str | Path, stdin: str = "") -> str:
+    done = subprocess.run(command, input=stdin, check=False, text=True, capture_output=True)
     assert done.returncode == 0, f"{command}: status {done.returncode}: {done.stderr}"
     return done.stdout
 
@@ -32,6 +37,11 @@ def what_stays(links: dict[str, Document]) -> list[tuple[Any, ...]]:
 
 def ip(*words: str) -> None:
     execute("ip", *words)
+
+
+def ip_batch(commands: Iterable[str]) -> None:
+    """Execute commands in one process: on an emulated processor each start costs."""
+    execute("ip", "-batch", "-", stdin="\n".join(commands))
 
 
 def shown_links(*command: str) -> dict[str, Document]:
@@ -99,13 +109,19 @@ class Answer:
 
 @dataclass(frozen=True)
 class Pod:
-    """A network namespace that plays a pod, or another node."""
+    """A network namespace that plays a pod, or another node; `uid` is the kubelet's, if any."""
 
     name: str
+    uid: str = ""
 
     @property
     def netns(self) -> str:
         return f"/run/netns/{self.name}"
+
+    @property
+    def cni_args(self) -> str:
+        names = f"K8S_POD_NAMESPACE=training;K8S_POD_NAME={self.name};K8S_POD_UID={self.uid}"
+        return f"IgnoreUnknown=1;{names}" if self.uid else ""
 
     def ip(self, command: str) -> None:
         execute("ip", "-n", self.name, *command.split())
@@ -130,6 +146,12 @@ class Pod:
         execute(*inside, "ping", "-q", "-c1", "-i0.2", "-w30", "-I", interface, address)
 
 
+def nics_below(pod: Pod) -> list[str]:
+    """Return the NICs on which a pod's interfaces stand, in the order of these."""
+    names = {link["ifindex"]: name for name, link in links().items()}
+    return [names[link["link_index"]] for _, link in sorted(pod.links().items())]
+
+
 @dataclass(frozen=True)
 class Network:
     """A net conf, and the calls that a runtime makes with it."""
@@ -145,6 +167,7 @@ class Network:
             "CNI_NETNS": pod.netns,
             "CNI_IFNAME": "net1",
             "CNI_PATH": DELEGATES,
+            "CNI_ARGS": pod.cni_args,
         }
         done = subprocess.run(
             [EXECUTABLE],

@@ -102,7 +102,7 @@ def test_device_id_of_another_nic(
         **by_name(),
     )
     message = network.call("ADD", pod, runtimeConfig={"deviceID": pci_address("eth4")}).error()
-    assert "'eth4'" in message
+    assert "NIC eth4, which this network does not allow" in message
     assert "allowed here: eth5" in message
     assert pod.links() == {}
     assert set(NICS) <= set(links())
