@@ -9,16 +9,21 @@ library.zip.
 from __future__ import annotations
 import __future__
 
+import ast
 import zipfile
 from dataclasses import dataclass
 from marshal import dumps
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from PyInstaller.building.api import PYZ
 from PyInstaller.building.build_main import Analysis
 from PyInstaller.building.utils import compile_pymodule
 from PyInstaller.config import CONF
 from PyInstaller.utils.hooks import collect_submodules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Entry = tuple[str, str, str]  # name in the bundle, file, PyInstaller's type of it
 
@@ -142,11 +147,28 @@ def library(entries: list[Entry]) -> str:
     return str(path)
 
 
-def code_of(pyc: str) -> bytes:
+def needed_by(source: PurePosixPath, own: Mapping[str, object]) -> tuple[str, ...]:
+    """Return which modules of our own a module imports at its top, in order."""
+    named: list[str] = []
+    for statement in ast.parse(text_of(source)).body:
+        if isinstance(statement, ast.Import):
+            named += [each.name for each in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module:
+            named.append(statement.module)
+            named += [f"{statement.module}.{each.name}" for each in statement.names]
+    return tuple(dict.fromkeys(name for name in named if name in own))
+
+
+def code_of(source: PurePosixPath) -> bytes:
     """Compile a module of ours without docstrings, which a runtime's call would only read."""
-    source = PurePosixPath(pyc).with_suffix(".py")
-    text = (SOURCE_ROOTS[source.parts[0]] / source).read_bytes()
-    return dumps(compile(text, str(source), "exec", dont_inherit=True, optimize=WITHOUT_DOCSTRINGS))
+    code = compile(
+        text_of(source), str(source), "exec", dont_inherit=True, optimize=WITHOUT_DOCSTRINGS
+    )
+    return dumps(code)
+
+
+def text_of(source: PurePosixPath) -> bytes:
+    return (SOURCE_ROOTS[source.parts[0]] / source).read_bytes()
 
 
 def start_modules(own: list[Entry]) -> PYZ:
@@ -155,9 +177,13 @@ def start_modules(own: list[Entry]) -> PYZ:
     The bootloader insists on an archive of modules, so there is an empty one. What it executes
     before the program are that archive's `dependencies`.
     """
-    table = {
-        module_name(PurePosixPath(name)): (name.endswith("/__init__.pyc"), code_of(name))
+    sources_of_own = {
+        module_name(PurePosixPath(name)): PurePosixPath(name).with_suffix(".py")
         for name, _, _ in own
+    }
+    table = {
+        name: (source.name == "__init__.py", needed_by(source, sources_of_own), code_of(source))
+        for name, source in sources_of_own.items()
     }
     generated = Path(CONF["workpath"]) / "multinic_modules.py"
     generated.write_text(f"MODULES = {table!r}\n", encoding="utf-8")

@@ -1,2 +1,2 @@
 # Written by packaging/freeze.py into the frozen executable.
-MODULES: dict[str, tuple[bool, bytes]]
+MODULES: dict[str, tuple[bool, tuple[str, ...], bytes]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from errno import EISDIR, ELOOP, ENXIO
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
 CHUNK = 1 << 16
 UNFINISHED = ".new"
+
+
+NO_FILE_IN_ITS_PLACE = frozenset({EISDIR, ELOOP, ENXIO})
 
 
 class Folder:
@@ -95,6 +99,21 @@ class Folder:
         except OSError:
             self.remove(temporary)
             raise
+
+    def overwrite(self, name: str, content: bytes) -> None:
+        """Change a file in place, a fifth of `write`'s cost: for hints that may be torn or lost."""
+        try:
+            descriptor = self.data_file(name, create=True)
+        except OSError as error:
+            if error.errno not in NO_FILE_IN_ITS_PLACE:
+                raise
+            self.write(name, content)  # which takes the place of a link
+            return
+        try:
+            os.pwrite(descriptor, content, 0)
+            os.truncate(descriptor, len(content))
+        finally:
+            os.close(descriptor)
 
     def create(self, name: str, content: bytes) -> None:
         """Write a new file, in place of what a killed process may have left under its name."""

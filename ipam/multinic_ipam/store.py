@@ -143,7 +143,7 @@ class Store:
             for reservation, pool in zip(reservations, pools, strict=True)
         }
         for (_, name), (pool, address) in cursors.items():
-            self._blocks.made(pool.block).write(name, address.encode())
+            self._blocks.made(pool.block).overwrite(name, address.encode())
         for reservation in reservations:
             self._forget_import(reservation.address)  # of an import that came to nothing
         self.restore(reservations, owner)

@@ -18,7 +18,6 @@ from multinic_cni.attachments.record import Record, read_record
 from multinic_cni.cancellation import cancelled
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
-from multinic_cni.orphans import end_orphans
 from multinic_ipam.folders import Folder
 from multinic_ipam.locks import LockTimeoutError, lock, try_lock
 
@@ -149,6 +148,8 @@ def claim_for_delete(data_dir: str, network: str, key: str, deadline: float) -> 
     except CniError as error:
         if error.code != TRY_AGAIN or cancelled():
             raise
+    from multinic_cni.orphans import end_orphans  # noqa: PLC0415 - where one holds the lock
+
     end_orphans(f"{data_dir}/{ATTACHMENTS}/{network}/{key}{LOCK}")
     return claim_existing(data_dir, network, key, deadline)
 
