@@ -16,7 +16,7 @@ EXECUTABLE = Path(__file__).resolve().parents[3] / "dist/bundle/multinic-cni"
 DELEGATES = "/usr/lib/cni"
 NODE_FILE = Path("/etc/cni/multinic/node.json")
 # What outlives attachments in a data directory: the store's own files, and what is remembered.
-PERMANENT = {"lock", "boot", "turns", "shares", "quarantine", "uses"}
+PERMANENT = {"lock", "boot", "turns", "shares", "quarantine", "uses", "choosing"}
 MACVLAN = {"type": "macvlan", "mode": "bridge"}
 NICS = [f"eth{index}" for index in range(8)]
 

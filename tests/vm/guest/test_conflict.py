@@ -35,7 +35,7 @@ def test_second_kind_is_refused(
     message = make_network(name="late", plugin={"type": second}, **KEYS).call("ADD", late).error()
 
     uses = {"macvlan": "macvlan", "ipvlan": "ipvlan l2"}
-    assert message.startswith(f"NIC eth0: network late wants {uses[second]}, but pod pod-")
+    assert message.startswith(f"NICs eth0, eth1: network late wants {uses[second]}, but pod pod-")
     assert message.endswith(
         f" of network rails has {uses[first]} on it: {NEVER_BOTH.format(second, first)}"
     )
@@ -88,7 +88,7 @@ def test_mode_of_a_living_pod_stays(
 
     message = routed.call("ADD", late).error()
 
-    assert message.startswith("NIC eth0: network routed wants ipvlan l3, but pod pod-")
+    assert message.startswith("NICs eth0, eth1: network routed wants ipvlan l3, but pod pod-")
     assert message.endswith(
         " of network rails has ipvlan l2 on it: all ipvlan links of a NIC share one mode"
     )
