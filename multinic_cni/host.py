@@ -13,7 +13,7 @@ from multinic_selectors.inventory import inventory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from multinic_cni.conf.node import NodeFile, Paths
     from multinic_cni.messages import Link, Route
@@ -57,8 +57,11 @@ class Host:
             from multinic_selectors.attributes import SYSFS  # noqa: PLC0415 - for who asks it
             from multinic_selectors.sysfs import Sysfs  # noqa: PLC0415 - the same
 
-            self._sysfs = Sysfs(f"{self._root}{SYSFS}")
+            self._sysfs = Sysfs(f"{self._root}{SYSFS}", self._indexes)
         return self._sysfs
+
+    def _indexes(self) -> Mapping[str, int]:
+        return {nic.name: nic.index for nic in self.nics}
 
     @property
     def file(self) -> NodeFile:

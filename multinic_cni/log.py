@@ -15,6 +15,19 @@ LONGEST_LINE = 4096  # PIPE_BUF: what a pipe that polls as writable takes withou
 CONTROL_CHARACTERS = dict.fromkeys((*range(32), *range(127, 160)), " ")
 
 
+def harmless(text: str) -> str:
+    r"""Return a text that only shows: others choose names, and write directions and ends of lines.
+
+    Control characters become spaces; what else cannot be seen is written as \u202e.
+    """
+    text = text.translate(CONTROL_CHARACTERS)
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
 class Log:
     """Where events go, and the call that every line names."""
 
@@ -49,8 +62,8 @@ class Log:
         words = [event, *(f"{name}={value}" for name, value in facts.items())]
         # A pod's text must not be able to fake a line of its own.
         text = f"multinic-cni {level} [{self._call}] {' '.join(words)}"
-        line = text.translate(CONTROL_CHARACTERS)
-        write_to_stderr(line.encode("utf-8", "backslashreplace"))
+        line = harmless(text)
+        write_to_stderr(line.encode())
         if self._file:
             self._write_to_file(line)
 
@@ -63,7 +76,7 @@ class Log:
         try:
             descriptor = os.open(self._file, flags, 0o600)
             try:
-                os.write(descriptor, f"{now} {line}\n".encode("utf-8", "backslashreplace"))
+                os.write(descriptor, f"{now} {line}\n".encode())
             finally:
                 os.close(descriptor)
         except OSError as error:

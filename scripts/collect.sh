@@ -31,7 +31,7 @@ paths() {
   find /sys/devices \( -type l -o -type f \) \( \
     -name vendor -o -name device -o -name class -o -name numa_node -o -name driver \
     -o -name physfn -o -name 'virtfn*' -o -name speed -o -name duplex -o -name operstate \
-    -o -name dev_port -o -name phys_port_name -o -path '*/drm/*/uevent' \
+    -o -name ifindex -o -name dev_port -o -name phys_port_name -o -path '*/drm/*/uevent' \
     -o -path '*/infiniband/*/ports/*/state' -o -path '*/infiniband/*/ports/*/link_layer' \
     -o -path '*/gid_attrs/ndevs/*' -o -path '*/kfd/topology/nodes/*/properties' \) || true
   find /sys/module/ib_core/parameters/netns_mode /proc/sys/kernel/{hostname,random/boot_id} \

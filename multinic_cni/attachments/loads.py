@@ -15,6 +15,7 @@ from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.jsontext import parse
 from multinic_ipam.folders import Folder
 from multinic_ipam.locks import LockTimeoutError, lock
+from multinic_selectors.nics import MOST_MEGABITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _is_nic(document: object) -> bool:
     match document:
         case {"nic": str(), **others}:
             megabits = others.get("megabits", 0)
-            return type(megabits) is int and megabits >= 0
+            return type(megabits) is int and 0 <= megabits <= MOST_MEGABITS
         case _:
             return False
 

@@ -11,6 +11,7 @@ from multinic_cni.result import Result, read_result
 from multinic_cni.values import Value
 from multinic_cni.versions import NEWEST, SUPPORTED
 from multinic_ipam.reservation import Reservation
+from multinic_selectors.nics import MOST_MEGABITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ NIC: Schema = (
         "index": (True, ("integer", 0, None)),
         "kind": (True, TEXT),
         "mac": (True, TEXT),
-        "megabits": (False, ("integer", 0, None)),
+        "megabits": (False, ("integer", 0, MOST_MEGABITS)),
         "pci": (False, TEXT),
         "ifname": (True, TEXT),
         "confs": (True, ("list", CONF, 0, None)),

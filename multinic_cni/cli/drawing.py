@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from multinic_cni.admin.machine import GPU, NUMA, PORT, ROOT, SWITCH, Device, Machine, Place
 from multinic_cni.cli.wording import lines_of_device, lines_of_nic, title_of
-from multinic_cni.log import CONTROL_CHARACTERS
+from multinic_cni.log import harmless
 
 SVG = "http://www.w3.org/2000/svg"
 FONT = 12
@@ -15,8 +15,7 @@ LETTER = 7.3  # the width of a letter of a monospace font of that size, rounded 
 LINE = 16
 GAP = 10
 WIDEST = 1500  # boxes that would make a row wider begin another one
-# What is markup, and what no XML document may hold.
-ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\ufffe": "", "\uffff": ""})
+ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 SICK, ELSEWHERE = "sick NIC", "elsewhere"
 NIC_BOX = "NIC"
 # Fill and border. Every box says in words what it is: colours only help to find it.
@@ -150,5 +149,4 @@ def _drawn(box: Box) -> Iterator[str]:
 
 def _text(text: str) -> str:
     """Make a text fit for XML, which has no words for control characters and surrogates."""
-    harmless = text.translate(CONTROL_CHARACTERS).encode("utf-8", "backslashreplace").decode()
-    return harmless.translate(ENTITIES)
+    return harmless(text).translate(ENTITIES)

@@ -19,6 +19,7 @@ from multinic_cni.cli.printing import (
     print_filled_table,
     print_json,
     print_line,
+    print_warning,
 )
 from multinic_cni.cli.validate import confs_in
 from multinic_cni.conf.netconf import NetConf
@@ -80,10 +81,10 @@ def explain(
     try:
         confs = list(confs_in(file))
     except (CniError, OSError) as error:
-        typer.echo(f"{file}: {error}", err=True)
+        print_warning(f"{file}: {error}")
         raise typer.Exit(1) from None
     if not confs:
-        typer.echo(f"{file}: no plugin has one of the types {', '.join(OWN_TYPES)}", err=True)
+        print_warning(f"{file}: no plugin has one of the types {', '.join(OWN_TYPES)}")
         raise typer.Exit(1)
     with failing_on_one_line("explain the net conf"):
         node = node_at(sysroot)

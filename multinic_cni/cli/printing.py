@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from multinic_cni.errors import CniError, io_failure
-from multinic_cni.log import CONTROL_CHARACTERS, log
+from multinic_cni.log import harmless, log
 
 STYLES = {
     **dict.fromkeys(("live", "imported"), "green"),
@@ -35,7 +35,7 @@ def failing_on_one_line(doing: str) -> Iterator[None]:
         failure = io_failure(doing, error) if isinstance(error, OSError) else error
         hints = ["are you root?"] if isinstance(cause, PermissionError) else []
         hints += [failure.details] if failure.details else []
-        typer.echo("; ".join([f"multinic-cni: {failure.message}", *hints]), err=True)
+        print_warning("; ".join([f"multinic-cni: {failure.message}", *hints]))
         raise typer.Exit(1) from None
 
 
@@ -44,7 +44,12 @@ def print_json(document: object) -> None:
 
 
 def print_line(text: str) -> None:
-    typer.echo(_harmless(text))
+    typer.echo(harmless(text))
+
+
+def print_warning(text: str) -> None:
+    """Print a line on stderr."""
+    typer.echo(harmless(text), err=True)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -52,14 +57,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     One that is too wide for the terminal is left to it, which wraps lines: rich would cut them off.
     """
-    console, rows = Console(), list(rows)
+    console, rows = Console(), [list(map(harmless, row)) for row in rows]
     needed = sum(width + 2 for width in _widths([columns, *rows]))
     if not console.is_terminal or needed > console.width:
         _print_aligned([columns, *rows])
         return
     table = Table(*columns, box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for row in rows:
-        table.add_row(*(Text(_harmless(each), style=STYLES.get(each, "")) for each in row))
+        table.add_row(*(Text(each, style=STYLES.get(each, "")) for each in row))
     console.print(table)
 
 
@@ -79,7 +84,7 @@ def print_error(message: str, details: str) -> None:
 
 def print_fields(fields: Iterable[tuple[str, str]]) -> None:
     """Print names and values, but no empty ones."""
-    _print_aligned([(name, value) for name, value in fields if value])
+    _print_aligned([(name, harmless(value)) for name, value in fields if value])
 
 
 def _print_aligned(rows: Sequence[Sequence[str]]) -> None:
@@ -91,11 +96,6 @@ def _print_aligned(rows: Sequence[Sequence[str]]) -> None:
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(len, column)) for column in zip(*rows, strict=True)]
-
-
-def _harmless(text: str) -> str:
-    """Runtimes and planted files choose names: they must not write to the terminal."""
-    return text.translate(CONTROL_CHARACTERS).encode("utf-8", "backslashreplace").decode()
 
 
 def moment(seconds: float | None) -> str:

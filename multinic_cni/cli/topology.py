@@ -16,6 +16,7 @@ from multinic_cni.cli.drawing import drawing_of
 from multinic_cni.cli.options import AsJson, SysRoot
 from multinic_cni.cli.printing import failing_on_one_line, print_json, print_line
 from multinic_cni.cli.wording import lines_of_device, lines_of_nic, title_of
+from multinic_cni.cli.writing import replace_file
 
 ELSEWHERE = "not on PCI"
 
@@ -41,8 +42,9 @@ def topology(
         host = node_at(sysroot).host
         facts = facts_of(host, {})
         machine = machine_of(host, facts)
-        if svg is not None:
-            svg.write_text(drawing_of(machine, host.name), encoding="utf-8")
+    if svg is not None:
+        with failing_on_one_line("write the drawing"):
+            replace_file(svg, drawing_of(machine, host.name))
     if as_json:
         print_json(machine_document(machine))
         return

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from multinic_cni.addressing import OWN as OWN_IPAM
+from multinic_cni.cli.printing import print_warning
 from multinic_cni.conf.models import NetConf
 from multinic_cni.conf.netconf import check_version, problems_in, unknown_keys
 from multinic_cni.conf.problems import Problem, nearest
@@ -22,6 +23,7 @@ from multinic_cni.conf.share_words import ways_in
 from multinic_cni.conf.table import NET_CONF
 from multinic_cni.errors import CniError
 from multinic_cni.jsontext import decode
+from multinic_cni.log import harmless
 
 
 def validate(
@@ -38,7 +40,7 @@ def validate(
     found = {str(file): problems_of_file(file) for file in files}
     for file in files:
         for warning in warnings_of_file(file):
-            typer.echo(f"{file}: warning: {warning}", err=True)
+            print_warning(f"{file}: warning: {warning}")
     if as_json:
         listed = [
             {"file": file, "path": problem.path, "message": problem.message}
@@ -151,6 +153,6 @@ def _print(found: dict[str, list[Problem]]) -> None:
     console = Console(highlight=False, emoji=False, soft_wrap=True, file=sys.stdout)
     for file, problems in found.items():
         if not problems:
-            console.print(Text(f"{file}: ").append("valid", style="green"))
+            console.print(Text(harmless(f"{file}: ")).append("valid", style="green"))
         for problem in problems:
-            console.print(f"{file}: {problem}", markup=False)
+            console.print(harmless(f"{file}: {problem}"), markup=False)

@@ -71,9 +71,9 @@ def _integer(value: object, schema: Schema, path: str, problems: list[Problem]) 
     if type(value) is not int:
         _wrong_type(value, "a whole number", path, problems)
     elif low is not None and value < low:
-        problems.append(Problem(path=path, message=f"must be at least {low}, not {value}"))
+        problems.append(Problem(path=path, message=f"must be at least {low}, not {shown(value)}"))
     elif high is not None and value > high:
-        problems.append(Problem(path=path, message=f"must be at most {high}, not {value}"))
+        problems.append(Problem(path=path, message=f"must be at most {high}, not {shown(value)}"))
 
 
 def _string(value: object, _schema: Schema, path: str, problems: list[Problem]) -> None:

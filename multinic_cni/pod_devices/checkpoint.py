@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from multinic_cni.pod_devices.functions import Given
 
-MOST_BYTES = 16 << 20
+MOST_BYTES = 4 << 20  # 16 KiB for each of 250 pods
 
 
 def given_by_checkpoint(path: str, pod_uid: str) -> list[Given]:

@@ -34,6 +34,7 @@ MESSAGE_START = Struct(">BI")  # compressed?, length
 
 CONNECTION, STREAM = 0, 1
 LONGEST_FRAME = 1 << 14
+LONGEST_REASON = 256  # a server's own words, for our log
 RECEIVE_BYTES = 1 << 16
 FIRST_WINDOW = (1 << 16) - 1  # of the connection; the stream's we say
 
@@ -120,7 +121,7 @@ class _Call:
         elif kind == DATA:
             self._take_data(flags, payload)
         elif kind == RST_STREAM:
-            error = int.from_bytes(payload, "big")
+            error = int.from_bytes(payload[: U32.size], "big")
             raise GrpcError(f"it gave the call up (HTTP/2 error {error})")
 
     def _take_data(self, flags: int, payload: bytes) -> None:
@@ -147,7 +148,8 @@ class _Call:
             raise GrpcError("it does not speak HTTP/2")
         last, error = GOAWAY_START.unpack_from(payload)
         if error or last < STREAM:
-            reason = payload[GOAWAY_START.size :].decode("ascii", "replace")
+            start = GOAWAY_START.size
+            reason = payload[start : start + LONGEST_REASON].decode("ascii", "replace")
             raise GrpcError(f"it closed the connection (HTTP/2 error {error}) {reason}".rstrip())
 
     def _answer(self) -> bytes:
@@ -155,7 +157,8 @@ class _Call:
         if status is None:
             raise GrpcError("it answers without a gRPC status")
         if status != "0":
-            raise GrpcError(f"gRPC status {status}: {self._status.get('grpc-message', '')}")
+            reason = self._status.get("grpc-message", "")[:LONGEST_REASON]
+            raise GrpcError(f"gRPC status {status[:LONGEST_REASON]}: {reason}")
         if len(self._data) < MESSAGE_START.size:
             raise GrpcError("it answers without a message")
         compressed, length = MESSAGE_START.unpack_from(self._data)
@@ -165,6 +168,7 @@ class _Call:
         return message
 
     def _next_frame(self) -> tuple[int, int, int, bytes]:
+        self._within_deadline()  # what is here already may be thousands of frames
         high, low, kind, flags, stream = FRAME_START.unpack(self._read(FRAME_START.size))
         length = high << 16 | low
         if length > LONGEST_FRAME:

@@ -93,13 +93,12 @@ def _number(block: bytes, position: int, bits: int) -> tuple[int, int]:
 
 def _expanded(content: bytes) -> str:
     """Undo the Huffman code; a character that is not of ASCII ends the text."""
-    characters = _characters()
     text, code = "", 1  # the 1 in front keeps leading zeros
     for byte in content:
         for bit in range(7, -1, -1):
             code = code << 1 | (byte >> bit & 1)
-            if code in characters:
-                text += characters[code]
+            if code in CHARACTERS:
+                text += CHARACTERS[code]
                 code = 1
     return text
 
@@ -114,3 +113,6 @@ def _characters() -> dict[int, str]:
             found[1 << length | code] = character
             code += 1
     return found
+
+
+CHARACTERS = _characters()  # made once: a block may have thousands of texts

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from multinic_cni.pod_devices.functions import Given
+    from multinic_cni.pod_devices.protobuf import Reader
 
 METHOD = "/v1.PodResourcesLister/List"
 SECONDS = 1.0  # it holds a pod's start
-MOST_BYTES = 16 << 20  # the kubelet's own limit
+MOST_BYTES = 4 << 20  # 16 KiB for each of 250 pods
 UUID_FIELDS = (8, 4, 4, 4, 12)
 
 
@@ -24,11 +25,12 @@ def given_by_socket(path: str, namespace: str, name: str) -> list[Given]:
     if not namespace or not name or not os.path.exists(path):
         return []
     from multinic_cni.pod_devices.grpc import GrpcError, call  # noqa: PLC0415 - if there is one
-    from multinic_cni.pod_devices.protobuf import ProtobufError  # noqa: PLC0415 - the same
+    from multinic_cni.pod_devices.protobuf import ProtobufError, Reader  # noqa: PLC0415 - the same
 
+    deadline = time.monotonic() + SECONDS
     try:
-        answer = call(path, METHOD, deadline=time.monotonic() + SECONDS, most=MOST_BYTES)
-        return list(_given_to(namespace, name, answer))
+        answer = call(path, METHOD, deadline=deadline, most=MOST_BYTES)
+        return list(_given_to(namespace, name, answer, Reader(deadline)))
     except TimeoutError:
         reason = f"it does not answer within {SECONDS:g} s"
     except OSError as error:
@@ -39,34 +41,31 @@ def given_by_socket(path: str, namespace: str, name: str) -> list[Given]:
     return []
 
 
-def _given_to(namespace: str, name: str, answer: bytes) -> Iterator[Given]:
-    """Read a ListPodResourcesResponse (kubelet, pkg/apis/podresources/v1); raises ProtobufError."""
-    from multinic_cni.pod_devices.protobuf import sub_messages, text, texts  # noqa: PLC0415 - same
-
+def _given_to(namespace: str, name: str, answer: bytes, reader: Reader) -> Iterator[Given]:
+    """Read a ListPodResourcesResponse (kubelet, pkg/apis/podresources/v1); raises as the reader."""
+    sub_messages, text = reader.sub_messages, reader.text
     for pod in sub_messages(answer, 1):
         if (text(pod, 2), text(pod, 1)) != (namespace, name):
             continue
         for container in sub_messages(pod, 3):
             for devices in sub_messages(container, 2):
                 resource = text(devices, 1)
-                for device in texts(devices, 2):
+                for device in reader.texts(devices, 2):
                     yield resource, device
             for dynamic in sub_messages(container, 5):
                 for claimed in sub_messages(dynamic, 4):
-                    yield from _claimed(claimed)
+                    yield from _claimed(claimed, reader)
 
 
-def _claimed(resource: bytes) -> Iterator[Given]:
+def _claimed(resource: bytes, reader: Reader) -> Iterator[Given]:
     """Return what a claim has allocated: by the driver's name for it, or before 1.34 by CDI's."""
-    from multinic_cni.pod_devices.protobuf import sub_messages, text  # noqa: PLC0415 - see above
-
-    driver, device = text(resource, 2), text(resource, 4)
+    driver, device = reader.text(resource, 2), reader.text(resource, 4)
     if device:
         yield driver, device
         return
-    for cdi in sub_messages(resource, 1):
+    for cdi in reader.sub_messages(resource, 1):
         # k8s.gpu.nvidia.com/claim=<the claim's UID>-gpu-0
-        kind, _, name = text(cdi, 1).partition("=")
+        kind, _, name = reader.text(cdi, 1).partition("=")
         yield kind.partition("/")[0].removeprefix("k8s."), _without_uuid(name)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from multinic_selectors.nics import MOST_MEGABITS
+
 UNITS = {"m": 1, "g": 1000, "t": 1000_000}
 ENDINGS = ("", "b", "bps", "bit", "bits", "bit/s", "bits/s", "b/s")
 MOST_DIGITS = 9
@@ -35,6 +37,8 @@ def parse_bandwidth(text: str) -> int:
     megabits, rest = divmod(int(digits) * factor, TEN_TO[len(fraction)])
     if rest or not megabits:
         raise BandwidthError(f"{text!r} must be a whole number of Mbit/s, from 1")
+    if megabits > MOST_MEGABITS:
+        raise BandwidthError(f"{text!r} is more than {format_bandwidth(MOST_MEGABITS)}")
     return megabits
 
 

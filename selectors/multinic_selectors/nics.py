@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 
 HOST_LENGTHS = {4: 32, 6: 128}
+MOST_MEGABITS = 1_000_000_000  # beyond what any link will have for long
 ETHERNET, INFINIBAND = 1, 32  # ARP hardware types (linux/if_arp.h)
 # With a carrier, these alone forbid traffic (RFC 2863): "down" and "lowerlayerdown" may stand there
 # for a second after the carrier has come, until the kernel's link watch has been round.

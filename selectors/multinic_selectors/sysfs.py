@@ -5,24 +5,29 @@ from __future__ import annotations
 from multinic_selectors.attributes import SYSFS, AttributeFiles, split_path
 from multinic_selectors.devices import is_auxiliary, is_pci_address
 from multinic_selectors.locations import Location
+from multinic_selectors.nics import MOST_MEGABITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from multinic_selectors.rdma import RdmaFiles, RdmaPort
-
-UNKNOWN_SPEED = (1 << 32) - 1  # some drivers say -1 so
 
 
 class Sysfs(AttributeFiles):
     """A tree with sysfs's layout, the kernel's own or a copy of another node's.
 
-    NICs go by name, PCI functions by address ("0000:3b:00.0", lower case).
+    NICs go by name, PCI functions by address ("0000:3b:00.0", lower case). `indexes` returns those
+    that the kernel has for its NICs; what the tree says of a NIC with another one is not believed.
     """
 
-    def __init__(self, folder: str = SYSFS) -> None:
+    def __init__(
+        self, folder: str = SYSFS, indexes: Callable[[], Mapping[str, int]] | None = None
+    ) -> None:
         super().__init__(folder)
+        self._indexes = indexes
+        self._known_indexes: Mapping[str, int] | None = None
+        self._believed: dict[str, bool] = {}
         self._rdma: RdmaFiles | None = None
 
     def pci_address(self, nic: str) -> str:
@@ -33,24 +38,28 @@ class Sysfs(AttributeFiles):
         # One call instead of a dozen: the text of the link is the NIC's place below its device.
         functions, below = split_path(self._link_text(f"class/net/{nic}"))
         mere_layers = all(_is_virtio(each) or is_auxiliary(each) for each in below[:-2])
-        return functions[-1] if below[-2:] == ["net", nic] and mere_layers else ""
+        found = functions[-1] if below[-2:] == ["net", nic] and mere_layers else ""
+        return found if found and self._is_the_kernels(nic) else ""
 
     def auxiliary_device(self, nic: str) -> str:
         """Return the auxiliary device that a NIC hangs on (mlx5_core.sf.2); empty if none."""
         _, below = split_path(self._link_text(f"class/net/{nic}"))
-        return next((each for each in below if is_auxiliary(each)), "")
+        found = next((each for each in below if is_auxiliary(each)), "")
+        return found if found and self._is_the_kernels(nic) else ""
 
     def speed(self, nic: str) -> int | None:
         """Return Mbit/s; None where the driver does not know, or the link is down."""
         number = self._number(f"class/net/{nic}/speed")
-        return number if number is not None and 0 < number < UNKNOWN_SPEED else None
+        # Some drivers say that they do not know with -1, some with 4294967295.
+        is_known = number is not None and 0 < number <= MOST_MEGABITS
+        return number if is_known and self._is_the_kernels(nic) else None
 
     def duplex(self, nic: str) -> str:
-        return self._text(f"class/net/{nic}/duplex")
+        return self._text(f"class/net/{nic}/duplex") if self._is_the_kernels(nic) else ""
 
     def rdma_ports(self, nic: str) -> Sequence[RdmaPort]:
         """Return the RDMA ports that send by a NIC, a bond's, VLAN's or software device's too."""
-        return self._rdma_files.ports(nic)
+        return self._rdma_files.ports(nic) if self._is_the_kernels(nic) else []
 
     def rdma_ports_of(self, address: str) -> Sequence[RdmaPort]:
         """Return the RDMA ports of a PCI function, which may have no NIC (EFA)."""
@@ -80,6 +89,7 @@ class Sysfs(AttributeFiles):
         # A virtio NIC hangs on the virtioN device below its function.
         below = [f"{folder}/{name}" for name in self._names(folder) if _is_virtio(name)]
         nics = [nic for holder in (folder, *below) for nic in self._names(f"{holder}/net")]
+        nics = [nic for nic in nics if self._is_the_kernels(nic)]
         return [nic for nic in nics if not self._is_representor(nic)] if len(nics) > 1 else nics
 
     def functions(self) -> list[str]:
@@ -106,7 +116,8 @@ class Sysfs(AttributeFiles):
         address = self.pci_address(nic)
         if address:
             return self.driver_of(address)
-        return self._link_name(f"class/net/{nic}/device/driver")
+        found = self._link_name(f"class/net/{nic}/device/driver")
+        return found if found and self._is_the_kernels(nic) else ""
 
     def driver_of(self, address: str) -> str:
         return self._link_name(f"bus/pci/devices/{address}/driver")
@@ -153,6 +164,20 @@ class Sysfs(AttributeFiles):
             if number is not None and number >= 0:
                 return number
         return None
+
+    def _is_the_kernels(self, nic: str) -> bool:
+        """Tell whether the tree shows the kernel's NIC, not another netns's of the same name.
+
+        A tree shows the netns of whoever mounted it. One that says no index is taken at its word.
+        """
+        if self._indexes is None:
+            return True
+        if nic not in self._believed:
+            if self._known_indexes is None:
+                self._known_indexes = self._indexes()
+            shown = self._number(f"class/net/{nic}/ifindex")
+            self._believed[nic] = shown is None or shown == self._known_indexes.get(nic)
+        return self._believed[nic]
 
     def _is_representor(self, nic: str) -> bool:
         """Tell whether a NIC stands for a function of an embedded switch ("pf0vf1", "c1pf0sf2")."""

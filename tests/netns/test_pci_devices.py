@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scripts.sysroot import write_sysroot
 from tests.netns.confs import masters_of, ranges
+from tests.netns.trees import mount_sysfs
 from tests.unit.kubelets import container, devices, pod, serving
 
 if TYPE_CHECKING:
@@ -69,11 +69,14 @@ class Kubelet:
 
 @pytest.fixture
 def kubelet(
-    runtime: Runtime, mounts: Mounts, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    runtime: Runtime,
+    node: Node,
+    mounts: Mounts,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Kubelet:
-    """Return the kubelet of a node whose sysfs is the machine's."""
-    write_sysroot(MACHINE, tmp_path / "machine")
-    mounts.execute("mount", "--bind", tmp_path / "machine/sys", "/sys")
+    """Return the kubelet of a node whose sysfs is the machine's, but for the links' indexes."""
+    mount_sysfs(MACHINE, tmp_path / "machine", mounts, node.links())
     short = tmp_path_factory.mktemp("k")  # a socket's path has at most 107 bytes
     found = Kubelet(
         runtime.but(wrapper=mounts.wrapper),

@@ -27,6 +27,7 @@ from multinic_selectors.bandwidth import BandwidthError, format_bandwidth, parse
         ("0.001G", 1),
         ("999999999M", 999_999_999),
         ("010G", 10_000),
+        ("1000T", 1_000_000_000),  # the most that a record may say
     ],
 )
 def test_parse(text: str, megabits: int) -> None:
@@ -79,6 +80,13 @@ def test_only_whole_megabits(text: str) -> None:
     with pytest.raises(BandwidthError) as raised:
         parse_bandwidth(text)
     assert f"{text!r} must be a whole number of Mbit/s, from 1" == str(raised.value)
+
+
+@pytest.mark.parametrize("text", ["1001T", "1000000.1G", "999999999T"])
+def test_more_than_any_link_has(text: str) -> None:
+    with pytest.raises(BandwidthError) as raised:
+        parse_bandwidth(text)
+    assert f"{text!r} is more than 1000000 Gbit/s" == str(raised.value)
 
 
 @pytest.mark.parametrize(

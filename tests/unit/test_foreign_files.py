@@ -22,7 +22,7 @@ from multinic_cni.pod_devices import checkpoint, grpc, pod_resources
 from multinic_cni.pod_devices.functions import Functions
 from multinic_cni.pod_devices.hpack import HpackError, decode
 from multinic_cni.pod_devices.nvidia import NvidiaGpus
-from multinic_cni.pod_devices.protobuf import ProtobufError
+from multinic_cni.pod_devices.protobuf import ProtobufError, Reader
 from multinic_selectors.foreign_files import ForeignFileError, read_foreign, small_number
 from multinic_selectors.health import Health
 from tests.unit.gpus import path_of
@@ -172,7 +172,7 @@ def test_gpus_of_nvidia(folder: Path, content: bytes) -> None:
 @given(answer=ANSWERS)
 def test_answers_of_the_kubelet(answer: bytes) -> None:
     attempt(
-        lambda: list(pod_resources._given_to("train", "worker-0", answer)),
+        lambda: list(pod_resources._given_to("train", "worker-0", answer, Reader(float("inf")))),
         ProtobufError,
     )
     attempt(lambda: decode(answer), HpackError)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import socket
 import threading
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import grpc
 import pytest
 
+from multinic_cni.pod_devices import grpc as module
 from multinic_cni.pod_devices.grpc import GrpcError, call
 from tests.unit.kubelets import serving
 
@@ -195,6 +199,32 @@ def test_frames_in_other_forms(path: Path) -> None:
 def test_what_is_no_answer(path: Path, said: bytes, reason: str) -> None:
     with saying(path, said), pytest.raises(GrpcError, match=reason):
         ask(path)
+
+
+def test_long_words_of_a_server_are_cut(path: Path) -> None:
+    """The code is four bytes, whatever follows; of thousands of digits Python makes no text."""
+    reset = bytes.fromhex("004000 03 00 00000001") + b"\x01" * 16384
+    with saying(path, SETTINGS + reset), pytest.raises(GrpcError) as raised:
+        ask(path)
+    assert "it gave the call up (HTTP/2 error 16843009)" == str(raised.value)
+    path.unlink()
+    goodbye = bytes.fromhex("004000 07 00 00000000 00000000 0000000b") + b"x" * 16376
+    with saying(path, SETTINGS + goodbye), pytest.raises(GrpcError) as raised:
+        ask(path)
+    assert f"it closed the connection (HTTP/2 error 11) {'x' * 256}" == str(raised.value)
+
+
+@pytest.mark.parametrize("seconds", [1.0, 1000.0])
+def test_clock_is_looked_at_for_every_frame(
+    path: Path, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is here already may be thousands of frames, each with a text to decode."""
+    ticks = itertools.count()
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 100))
+    ended = contextlib.nullcontext() if seconds > 1 else pytest.raises(TimeoutError)
+    with saying(path, SETTINGS + HEADERS * 500 + DATA + OK), ended:
+        assert b"hello" == call(str(path), METHOD, deadline=seconds, most=MOST)
+    assert next(ticks) < 600 if seconds > 1 else 110
 
 
 def test_server_that_only_talks_of_other_things(path: Path) -> None:

@@ -122,15 +122,22 @@ NIC: dict[str, Any] = {"nic": "rail0", "megabits": 5}
         {"bootID": BOOT, "nics": [NIC, NIC | {"megabits": True}]},
         {"bootID": BOOT, "nics": [NIC, NIC | {"megabits": 1.5}]},
         {"bootID": BOOT, "nics": [NIC, NIC | {"megabits": -5}]},
+        {"bootID": BOOT, "nics": [NIC, NIC | {"megabits": 1_000_000_001}]},
+        {"bootID": BOOT, "nics": [NIC, NIC | {"megabits": int("9" * 4200)}]},
         {"nics": [NIC]},
         {"bootID": [BOOT], "nics": [NIC]},
     ],
-    ids=str,
+    ids=lambda content: str(content)[:99],
 )
 def test_damaged_record_says_nothing(node: Node, content: object) -> None:
     node.write("broken:net1", content)
     node.attach("a:net1", rail0=1000)
     assert {"rail0": (1, 1000)} == node.loads
+
+
+def test_most_that_a_record_can_say_counts(node: Node) -> None:
+    node.attach("a:net1", rail0=1_000_000_000)
+    assert {"rail0": (1, 1_000_000_000)} == node.loads
 
 
 def test_record_of_a_later_release_counts_if_it_can_be_read(node: Node) -> None:

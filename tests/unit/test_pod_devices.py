@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from multinic_cni.pod_devices import Pod, devices_of_pod
+from multinic_cni.pod_devices import Pod, devices_of_pod, protobuf
 from tests.unit.gpus import path_of, uuid
-from tests.unit.kubelets import claim, claimed, container, devices, pod, serving
+from tests.unit.kubelets import claim, claimed, container, devices, field, pod, serving, varint
 from tests.unit.machines import machine
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def test_nothing_is_known(dgx: Host) -> None:
             {"Data": {"PodDeviceEntries": [entry("a", 1), entry("a", {"0": "b"})]}}
         ).encode(),
         json.dumps({"Data": {"PodDeviceEntries": [entry("a", [1, None, [], ""])]}}).encode(),
-        b" " * ((16 << 20) + 1),
+        b" " * ((4 << 20) + 1),
     ],
     ids=range(10),
 )
@@ -184,6 +185,41 @@ def test_kubelet_that_answers_nonsense(
     kubelet["pods"] = b"\x0a\xff"
     assert [] == devices_of_pod(POD, dgx)
     assert "cannot be asked for the pod's devices: it has a number" in capfd.readouterr().err
+
+
+def test_answer_that_takes_too_long_to_read(
+    dgx: Host,
+    kubelet: dict[str, bytes],
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kubelet["pods"] = b"\x0a\x00" * 1000 + pod(
+        "train", "worker-0", container(devices("example.com/gpu", GPUS[0]))
+    )
+    assert GPUS[:1] == devices_of_pod(POD, dgx)
+    monkeypatch.setattr(protobuf, "time", SimpleNamespace(monotonic=lambda: float("inf")))
+    assert [] == devices_of_pod(POD, dgx)
+    assert "it does not answer within 1 s" in capfd.readouterr().err
+
+
+def test_answer_of_a_full_node(dgx: Host, kubelet: dict[str, bytes]) -> None:
+    """250 pods of four containers, each with 8 devices by long names and 64 CPUs of its own."""
+    ids = [f"GPU-8d8f8a4e-1b7e-4f53-a3a2-{number:012}::7" for number in range(8)]
+    cpus = field(3, b"".join(varint(each) for each in range(100, 164)))
+    whole = container(devices("nvidia.com/gpu.shared", *ids, numa=1)) + cpus
+    other = b"".join(pod("train", f"worker-{'x' * 240}-{n}", *[whole] * 4) for n in range(249))
+    mine = pod("train", "worker-0", container(devices("example.com/gpu", GPUS[0])))
+    kubelet["pods"] = other + mine
+    assert 500_000 < len(kubelet["pods"]) < 4 << 20
+    assert GPUS[:1] == devices_of_pod(POD, dgx)
+
+
+def test_answer_that_is_too_long(
+    dgx: Host, kubelet: dict[str, bytes], capfd: pytest.CaptureFixture[str]
+) -> None:
+    kubelet["pods"] = bytes((4 << 20) + 1)
+    assert [] == devices_of_pod(POD, dgx)
+    assert "its answer has more than 4194304 bytes" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])

@@ -6,26 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multinic_cni.pod_devices.protobuf import ProtobufError, sub_messages, text, texts
+from multinic_cni.pod_devices.protobuf import ProtobufError, Reader
 from tests.unit.kubelets import field, varint
 
 # Field 1 as 150 (the encoding guide's example), 2 as "testing", 3 and 4 as 8 and 4 bytes.
 MESSAGE = bytes.fromhex("089601 120774657374696e67 190102030405060708 2501020304")
 
 
+READER = Reader(float("inf"))
+
+
 def test_fields_of_other_types_are_passed_over() -> None:
-    assert ["testing"] == texts(MESSAGE, 2)
-    assert [] == list(sub_messages(MESSAGE, 1))
-    assert "" == text(MESSAGE, 3)
+    assert ["testing"] == list(READER.texts(MESSAGE, 2))
+    assert [] == list(READER.sub_messages(MESSAGE, 1))
+    assert "" == READER.text(MESSAGE, 3)
 
 
 def test_last_of_several_counts() -> None:
     message = field(1, "a") + field(2, "b") + field(1, "c")
-    assert (["a", "c"], "c") == (texts(message, 1), text(message, 1))
+    assert (["a", "c"], "c") == (list(READER.texts(message, 1)), READER.text(message, 1))
 
 
 def test_text_that_is_not_utf8() -> None:
-    assert "\ufffdx" == text(field(1, b"\xffx"), 1)
+    assert "\ufffdx" == READER.text(field(1, b"\xffx"), 1)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +45,15 @@ def test_text_that_is_not_utf8() -> None:
 )
 def test_what_is_no_message(message: str) -> None:
     with pytest.raises(ProtobufError):
-        list(sub_messages(bytes.fromhex(message), 1))
+        list(READER.sub_messages(bytes.fromhex(message), 1))
+
+
+@pytest.mark.parametrize("message", [b"\x08\x01" * 1000, b"\x0a\x00" * 1000, MESSAGE[:3]])
+def test_clock_is_looked_at(message: bytes) -> None:
+    """Fields are counted that are passed over, and questions to messages of a few."""
+    reader = Reader(0.0)
+    with pytest.raises(TimeoutError):
+        sum(len(reader.text(message, 2)) for _ in range(1000))
 
 
 @given(st.lists(st.tuples(st.integers(1, 1 << 28), st.binary(max_size=300))))
@@ -50,10 +61,10 @@ def test_any_fields(fields: list[tuple[int, bytes]]) -> None:
     message = b"".join(varint(99 << 3) + varint(7) + field(*each) for each in fields)
     for number in {number for number, _ in fields}:
         expected = [content for other, content in fields if other == number]
-        assert expected == list(sub_messages(message, number))
+        assert expected == list(READER.sub_messages(message, number))
 
 
 @given(st.binary())
 def test_any_bytes(message: bytes) -> None:
     with contextlib.suppress(ProtobufError):
-        texts(message, 1)
+        list(READER.texts(message, 1))

@@ -150,6 +150,18 @@ def test_what_is_no_record(content: bytes) -> None:
         read_record(content, PATH)
 
 
+@pytest.mark.parametrize("megabits", [1_000_000_001, int("9" * 4200), -1], ids=range(3))
+def test_bandwidth_that_no_nic_has(megabits: int) -> None:
+    """Planted, it would be printed, and counted with."""
+    document = json.loads(WHOLE)
+    document["nics"][0]["megabits"] = 1_000_000_000
+    assert 1_000_000_000 == read_record(json.dumps(document).encode(), PATH).nics[0].megabits
+    document["nics"][0]["megabits"] = megabits
+    with pytest.raises(DamagedRecordError, match=r"nics\[0\]\.megabits: must be at") as raised:
+        read_record(json.dumps(document).encode(), PATH)
+    assert len(str(raised.value)) < 300
+
+
 def test_record_of_a_later_release_is_not_damaged() -> None:
     later = json.dumps({"format": 2, "unknownToUs": 1}).encode()
     with pytest.raises(CniError, match="later release") as raised:

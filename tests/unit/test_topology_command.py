@@ -229,4 +229,4 @@ def test_drawing_that_cannot_be_written(tmp_path: Path) -> None:
     words = ["topology", "--sysroot", str(tmp_path / "laptop"), "--svg", str(tmp_path / "no/a.svg")]
     ended = CliRunner().invoke(app, words)
     assert 1 == ended.exit_code
-    assert ended.stderr.startswith("multinic-cni: cannot show the topology: No such file")
+    assert ended.stderr.startswith("multinic-cni: cannot write the drawing: No such file")

@@ -1,12 +1,13 @@
 """The cheapest so many NICs that reach a target: an exact search that looks at few sets.
 
 Of NICs of one speed the best ones are taken, so that only how many of each speed is to be found
-out: speed by speed, every set is kept that may still become the best one.
+out: speed by speed, every set is kept that may still become the best one. Where these are too many,
+as with hundreds of speeds, a second search keeps the most promising ones alone.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, islice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from multinic_selectors.policies.free_bandwidth import Reading
 
     Readings = Mapping[int, Reading]
+    _Group = tuple[list["Purse"], "_Limits"]
+
+MOST_STEPS = 60_000  # sets that the exact search may look at: a tenth of a second of CPU
+FEW = 32  # sets of each speed that the other search keeps
 
 
 class Purse:
@@ -84,30 +89,62 @@ def cheapest(
 ) -> set[int]:
     """Return the best so many NICs that reach the target; `usable` are sorted by rank.
 
-    The `number` that have the most free must reach it.
+    The `number` that have the most free must reach it. If it takes more than MOST_STEPS to find the
+    best ones, they are good ones: never worse than those that one price and exchanges lead to.
     """
     known = {index: readings[index] for index in usable}
-    prices, slowest = _prices(known, number, target)
+    prices, good = _prices(known, number, target)
     bits = {index: 1 << (len(readings) - index) for index in usable}
+    first = _bests(known, sorted(good), bits)[-1]
+    demand = _Demand(prices, number, target, first.speed)
+    groups = list(_groups(known, bits, demand))
+    found = _exact(groups, number)
+    best = min(
+        [first, *(_promising(groups, number) if found is None else found)],
+        key=lambda purse: purse.rank,
+    )
+    return {index for index in usable if best.members & bits[index]}
+
+
+def _exact(groups: Sequence[_Group], number: int) -> list[Purse] | None:
+    """Return the best set; None if too many would have to be looked at."""
+    purses, left = [Purse()], MOST_STEPS
+    for bests, limits in groups:
+        pairs = list(islice(_pairs(purses, bests, number), left + 1))
+        left -= len(pairs)
+        if left < 0:
+            return None
+        purses = _undominated(p.with_all(best) for p, best in pairs if limits.allow(p, best))
+    return purses
+
+
+def _promising(groups: Sequence[_Group], number: int) -> list[Purse]:
+    """Return a good set, or none: of each speed only those are kept that could become cheapest."""
     purses = [Purse()]
+    for bests, limits in groups:
+        pairs = _pairs(purses, bests, number)
+        purses = _undominated(p.with_all(best) for p, best in pairs if limits.allow(p, best))
+        purses = sorted(purses, key=limits.promise)[:FEW]
+    return purses
+
+
+def _pairs(
+    purses: Iterable[Purse], bests: Sequence[Purse], number: int
+) -> Iterator[tuple[Purse, Purse]]:
+    return ((purse, best) for purse in purses for best in bests[: number - purse.size + 1])
+
+
+def _groups(known: Readings, bits: Mapping[int, int], demand: _Demand) -> Iterator[_Group]:
+    """Return speed by speed, the highest first, the best sets of it and the limits after it."""
     left = dict(known)
     for speed in sorted({each.speed for each in known.values()}, reverse=True):
         own = [index for index in left if left[index].speed == speed]
         left = {index: each for index, each in left.items() if each.speed != speed}
-        bests = _bests(known, own, bits)
-        limits = _Limits(left.values(), prices, number, target, slowest)
-        purses = _undominated(
-            purse.with_all(best)
-            for purse in purses
-            for best in bests[: number - purse.size + 1]
-            if limits.allow(purse, best)
-        )
-    best = purses[0]  # of the only size that is left
-    return {index for index in usable if best.members & bits[index]}
+        yield _bests(known, own, bits), _Limits(left.values(), demand)
 
 
 def _bests(readings: Readings, own: Sequence[int], bits: Mapping[int, int]) -> list[Purse]:
-    """Return the best none, one, two … of NICs of one speed."""
+    """Return the first none, one, two … of these NICs: the best ones, if they have one speed."""
     ones = (
         Purse(1, readings[each].speed, readings[each].free, readings[each].attachments, bits[each])
         for each in own
@@ -115,24 +152,25 @@ def _bests(readings: Readings, own: Sequence[int], bits: Mapping[int, int]) -> l
     return list(accumulate(ones, Purse.with_all, initial=Purse()))
 
 
+class _Demand:
+    """What the best set is to be: so many NICs with the target free, no slower than a known set."""
+
+    def __init__(self, prices: Sequence[Price], number: int, target: int, slowest: int) -> None:
+        self.number = number
+        self.target = target
+        self.costs = [(price, price.cost(slowest, target)) for price in prices]
+
+
 class _Limits:
     """What a set must be like, so that NICs that are left can make it the best one."""
 
-    def __init__(
-        self,
-        left: Iterable[Reading],
-        prices: Sequence[Price],
-        number: int,
-        target: int,
-        slowest: int,
-    ) -> None:
+    def __init__(self, left: Iterable[Reading], demand: _Demand) -> None:
         readings = list(left)
-        self._number = number
-        self._target = target
+        self._number = demand.number
+        self._target = demand.target
         self._most = list(accumulate((each.free for each in readings), initial=0))
         self._costs = [
-            (price.times, price.less, price.least(readings), price.cost(slowest, target))
-            for price in prices
+            (price.times, price.less, price.least(readings), most) for price, most in demand.costs
         ]
 
     def allow(self, purse: Purse, more: Purse) -> bool:
@@ -146,9 +184,15 @@ class _Limits:
             for times, less, least, most in self._costs
         )
 
+    def promise(self, purse: Purse) -> tuple[int, tuple[int, int, int, int]]:
+        """Return what sorts sets: the one that could become the cheapest comes first."""
+        times, less, least, _ = self._costs[-1]
+        cost = times * purse.speed - less * purse.free + least[self._number - purse.size]
+        return cost, purse.rank
 
-def _prices(readings: Readings, number: int, target: int) -> tuple[list[Price], int]:
-    """Return prices that tell sets apart, and the speed of a set that is at least nearly the best.
+
+def _prices(readings: Readings, number: int, target: int) -> tuple[list[Price], set[int]]:
+    """Return prices that tell sets apart, and a set that is nearly the best one.
 
     From the slowest set and the freest one the price is sought at which both cost the same and
     nothing costs less: by no other price can more be told (LARAC, of Jüttner and others, does so).
@@ -157,7 +201,7 @@ def _prices(readings: Readings, number: int, target: int) -> tuple[list[Price], 
     slow = nothing.cheapest(readings, number)
     free = set(list(readings)[:number])  # they are sorted by it
     if _free(readings, slow) >= target:
-        return [nothing], _speed(readings, slow)
+        return [nothing], slow
     while True:
         price = Price(
             _free(readings, free) - _free(readings, slow),
@@ -165,7 +209,7 @@ def _prices(readings: Readings, number: int, target: int) -> tuple[list[Price], 
         )
         found = price.cheapest(readings, number)
         if _cost(price, readings, found) == _cost(price, readings, slow):
-            return [nothing, price], _speed(readings, _slowed(readings, free, target))
+            return [nothing, price], _slowed(readings, free, target)
         if _free(readings, found) >= target:
             free = found
         else:
