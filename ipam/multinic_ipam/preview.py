@@ -37,6 +37,10 @@ class ReadOnlyFolder(Folder):
         del content
         self._refuse(name)
 
+    def overwrite(self, name: str, content: bytes) -> None:
+        del content
+        self._refuse(name)
+
     def create(self, name: str, content: bytes) -> None:
         del content
         self._refuse(name)

@@ -109,9 +109,8 @@ def test_too_few_nics_is_an_error_that_says_why_for_each(
     for part in (
         "2 NICs needed, 1 usable",
         "rail1: it is down",
-        "rail3: neither its name nor its addresses are in masters",
         "rail4: it is a port of br-host",
-        "br-host: neither",
+        "br-host, rail3: neither its name nor its addresses are in masters",
         "lo: it is the loopback",
     ):
         assert part in message
@@ -123,7 +122,7 @@ def test_software_links_must_be_named(runtime: Runtime, pod: Namespace) -> None:
     """The rails of these tests are veths: without masterNets and masters none is a candidate."""
     message = runtime.attachment(pod, runtime.conf()).call("ADD").error(NO_NICS)
 
-    assert "rail1: it is a veth: name it in masters to use it" in message
+    assert "rail1, rail2, rail3, rail4: it is a veth: name it in masters to use it" in message
 
 
 def test_policy_and_pod_narrow(runtime: Runtime, node: Node, pod: Namespace) -> None:
