@@ -54,12 +54,18 @@ def choose(conf: NetConf, host: Host, devices: Devices, loads: Loads) -> Selecti
 
 def pods_that_went_may_be_why(conf: NetConf, error: CniError) -> bool:
     """Tell whether NICs fell short by what was counted: of pods, too, that went without a DEL."""
-    return error.code == NO_NICS and conf.attach_policy.strategy in COUNTING
+    return error.code == NO_NICS and counts(conf)
 
 
 def takes_turn(conf: NetConf) -> bool:
     """Tell whether a call has to choose after others: by what they have taken, or taking NICs."""
-    return conf.attach_policy.strategy in COUNTING or conf.chain[0]["type"] in TAKE_THE_NIC
+    return counts(conf) or conf.chain[0]["type"] in TAKE_THE_NIC
+
+
+def counts(conf: NetConf) -> bool:
+    """Tell whether what others have taken decides: not for topology that takes all NICs anyway."""
+    strategy = conf.attach_policy.strategy
+    return looks_at_devices(conf) if strategy == "topology" else strategy in COUNTING
 
 
 def looks_at_devices(conf: NetConf) -> bool:
@@ -165,7 +171,10 @@ def _whereabouts(device: str, host: Host, data_dir: str) -> str:
     from multinic_cni.attachments.holders import holder_of  # noqa: PLC0415 - to word an error
     from multinic_cni.host import boot_id  # noqa: PLC0415 - the same
 
-    pod = holder_of(data_dir, boot_id(), device)
+    try:
+        pod = holder_of(data_dir, boot_id(), device) if host.is_this_node else ""
+    except OSError:
+        pod = ""  # the error that is worded says enough
     if pod or is_auxiliary(device):
         return pod or "it is not there, or its NIC is in another netns"
     if not host.sysfs.exists(device):

@@ -23,7 +23,6 @@ CODE = (
     (14, "^}"),
     (15, "<`{"),
 )
-LONGEST_PLAIN = 127  # what fits into the first byte of a length
 INDEXED, INCREMENTAL, RESIZE, LITERAL = 0x80, 0x40, 0x20, 0x00
 MOST_NUMBER_BYTES = 4
 

@@ -74,10 +74,6 @@ class AttributeFiles:
         within = path.removeprefix(f"{self._folder}/")
         return within if within != path else ""
 
-    def _path_of_device(self, device: str) -> tuple[list[str], list[str]]:
-        """Return the PCI functions on a device's path from the root's side, and what is below."""
-        return split_path(self._real_path(device))
-
     def _path(self, relative: str) -> str:
         """Return a path in the tree; raises ValueError for one that leads out of it."""
         path = f"{self._folder}/{relative}"

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from multinic_cni import host as host_facts
+from multinic_cni.attachments import holders
 from multinic_cni.choosing import choose
 from multinic_cni.errors import NO_NICS, CniError
+from multinic_cni.host import Host
 from tests.unit.confs import net_conf
 from tests.unit.machines import machine
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from multinic_cni.host import Host
 
 ALL: dict[str, Any] = {"masterNets": None, "masters": ["ens*", "en3*"]}
 
@@ -98,3 +99,17 @@ def test_device_that_is_sick_is_not_replaced(host: Host) -> None:
     message = refusal(host, deviceID="0000:3b:00.3")
     assert message.startswith("1 NIC needed, 0 usable on this node (")
     assert "ens1f0v1: it has no carrier" in message
+
+
+def test_records_that_cannot_be_read_do_not_hide_the_error(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: str) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(Host, "is_this_node", True)
+    monkeypatch.setattr(holders, "holder_of", fail)
+    monkeypatch.setattr(holders, "holders_of", lambda *_arguments: ())
+    monkeypatch.setattr(host_facts, "boot_id", lambda: "boot")
+    message = refusal(host, plugin={"type": "host-device"}, deviceID="0000:3b:00.7")
+    assert "0000:3b:00.7 (pciBusID or deviceID) has no NIC on this node: there is no" in message

@@ -79,8 +79,13 @@ def half_way(
 def test_who_takes_turns(
     admin_node: AdminNode, kind: str, strategy: str, *, expected: bool
 ) -> None:
-    policy = {"strategy": strategy, **({"target": "1G"} if strategy.endswith("Opt") else {})}
+    policy = {"strategy": strategy, "nics": 2}
+    policy |= {"target": "1G"} if strategy.endswith("Opt") else {}
     assert expected is takes_turn(conf_of(admin_node, kind, attachPolicy=policy))
+
+
+def test_topology_that_takes_all_nics_waits_for_nobody(admin_node: AdminNode) -> None:
+    assert not takes_turn(conf_of(admin_node, "macvlan", attachPolicy={"strategy": "topology"}))
 
 
 def test_another_takes_the_place_of_one_that_goes(admin_node: AdminNode) -> None:
