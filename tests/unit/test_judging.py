@@ -162,6 +162,7 @@ def test_rdma_netns_mode_is_looked_at(tree: Tree) -> None:
 @pytest.fixture
 def this_boot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "boot_id", lambda: BOOT)
+    monkeypatch.setattr(host.Host, "is_this_node", True)
 
 
 def without_nic(tree: Tree, device: str = ADDRESS) -> str:
@@ -240,6 +241,16 @@ def test_device_of_a_pod(tree: Tree, told: dict[str, Any]) -> None:
     write(tree, whole.but(boot_id=BOOT, nics=(whole.nics[0], mine)))
     assert "pod default/pod-a of network rails has it" == without_nic(tree)
     assert "somebody else" in without_nic_after(tree, whole.but(boot_id="earlier", nics=(mine,)))
+
+
+def test_pods_of_this_node_are_no_matter_of_another_nodes_tree(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "boot_id", lambda: BOOT)
+    bind(tree, "mlx5_core")
+    whole = record()
+    write(tree, whole.but(boot_id=BOOT, nics=(whole.nics[0].but(pci=ADDRESS),)))
+    assert "somebody else" in without_nic(tree)
 
 
 def without_nic_after(tree: Tree, whole: Record) -> str:
