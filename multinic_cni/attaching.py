@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from multinic_cni.answers import Call
-from multinic_cni.delegates import (
-    FORGETS_IPAM_WITHOUT_NETNS,
-    STATELESS_IPAM,
-    ipam_type,
-    limit_at_once,
-)
+from multinic_cni.delegate_types import FORGETS_IPAM_WITHOUT_NETNS, STATELESS_IPAM
+from multinic_cni.delegates import ipam_type, limit_at_once
 from multinic_cni.delegation import ask
 from multinic_cni.errors import DELEGATE_FAILED, CniError
 from multinic_cni.execution import drive

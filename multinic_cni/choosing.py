@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from multinic_cni.conf.problems import shortened
-from multinic_cni.delegates import TAKE_THE_NIC, device_of_template
+from multinic_cni.delegate_types import TAKE_THE_NIC
+from multinic_cni.delegates import device_of_template
 from multinic_cni.errors import BAD_CONF, NO_NICS, CniError
 from multinic_cni.judging import NodeJudge, PodJudge
 from multinic_cni.log import log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from multinic_cni.delegates import LEAVE_THE_NIC, MAKE_A_LINK
+from multinic_cni.delegate_types import LEAVE_THE_NIC, MAKE_A_LINK
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.host import links_of_node
 from multinic_cni.log import log

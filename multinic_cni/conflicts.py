@@ -6,7 +6,7 @@ and an ipvlan's mode it would change for every pod on the NIC, and say nothing a
 
 from __future__ import annotations
 
-from multinic_cni.delegates import TAKE_THE_NIC
+from multinic_cni.delegate_types import TAKE_THE_NIC
 from multinic_selectors.nics import ETHERNET, INFINIBAND
 
 TYPE_CHECKING = False

@@ -7,7 +7,8 @@ from multinic_cni.addressing import ipam_block, uses_store
 from multinic_cni.attachments.record import NicRecord, Record
 from multinic_cni.cancellation import cancelled
 from multinic_cni.conflicts import use_of
-from multinic_cni.delegates import TAKE_THE_NIC, can_be_probed, chain_confs
+from multinic_cni.delegate_types import TAKE_THE_NIC
+from multinic_cni.delegates import can_be_probed, chain_confs
 from multinic_cni.errors import NO_ADDRESS, TRY_AGAIN, CniError
 from multinic_cni.log import log
 from multinic_cni.nic_uses import NicUse, begin_use

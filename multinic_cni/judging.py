@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from multinic_cni.conflicts import conflict_on, use_of
-from multinic_cni.delegates import TAKE_THE_NIC, wants_function
+from multinic_cni.delegate_types import TAKE_THE_NIC
+from multinic_cni.delegates import wants_function
 from multinic_cni.errors import BAD_CONF, CniError, io_failure
 from multinic_cni.jsontext import decode
 from multinic_cni.nic_uses import OtherUses

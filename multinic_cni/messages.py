@@ -212,6 +212,11 @@ def _attributes(body: memoryview, at: int, wanted: Container[int]) -> dict[int, 
     return found
 
 
+def attributes_within(body: memoryview, at: int) -> dict[int, memoryview]:
+    """Return all attributes of a message from some place on."""
+    return dict(_each(body[at:]))
+
+
 def _each(body: memoryview) -> Iterator[tuple[int, memoryview]]:
     """Walk all attributes within one."""
     at = 0

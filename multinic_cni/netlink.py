@@ -70,11 +70,11 @@ class Netlink:
     def links(self) -> list[Link]:
         mask = NLATTR.pack(8, IFLA_EXT_MASK) + U32.pack(RTEXT_FILTER_SKIP_STATS)
         payload = IFINFOMSG.pack(0, 0, 0, 0, 0) + mask
-        return [read_link(body) for body in self._dump(RTM_GETLINK, RTM_NEWLINK, payload)]
+        return [read_link(body) for body in self.dump(RTM_GETLINK, RTM_NEWLINK, payload)]
 
     def addresses(self) -> list[Address]:
         payload = IFADDRMSG.pack(0, 0, 0, 0, 0)
-        return [read_address(body) for body in self._dump(RTM_GETADDR, RTM_NEWADDR, payload)]
+        return [read_address(body) for body in self.dump(RTM_GETADDR, RTM_NEWADDR, payload)]
 
     def routes(self, family: int) -> list[Route]:
         """Dump the unicast routes of the main table, one entry a next hop."""
@@ -88,7 +88,7 @@ class Netlink:
     def _route_dump(self, family: int) -> list[memoryview]:
         payload = RTMSG.pack(family, 0, 0, 0, RT_TABLE_MAIN, 0, 0, 0, 0)
         try:
-            return self._dump(RTM_GETROUTE, RTM_NEWROUTE, payload)
+            return self.dump(RTM_GETROUTE, RTM_NEWROUTE, payload)
         except NetlinkError as error:
             if error.errno != errno.ENOENT:
                 raise
@@ -96,25 +96,29 @@ class Netlink:
 
     def delete_link(self, index: int) -> None:
         """Delete a link; raises NetlinkError."""
-        self._change(RTM_DELLINK, IFINFOMSG.pack(0, 0, index, 0, 0))
+        self.change(RTM_DELLINK, IFINFOMSG.pack(0, 0, index, 0, 0))
 
     def move_link(self, index: int, netns: int, name: str) -> None:
         """Move a link to the netns of a descriptor, under a name; raises NetlinkError."""
         text = name.encode() + b"\0"
         attributes = NLATTR.pack(8, IFLA_NET_NS_FD) + U32.pack(netns)
         attributes += NLATTR.pack(NLATTR.size + len(text), IFLA_IFNAME) + text
-        self._change(RTM_NEWLINK, IFINFOMSG.pack(0, 0, index, 0, 0) + attributes)
+        self.change(RTM_NEWLINK, IFINFOMSG.pack(0, 0, index, 0, 0) + attributes)
 
-    def _change(self, request: int, payload: bytes) -> None:
+    def change(self, request: int, payload: bytes, flags: int = 0) -> None:
+        """Send one request that changes something; raises NetlinkError where it is refused.
+
+        `flags` are further ones, such as NLM_F_CREATE.
+        """
         self._sequence += 1
-        self._send(request, NLM_F_REQUEST | NLM_F_ACK, payload)
+        self._send(request, NLM_F_REQUEST | NLM_F_ACK | flags, payload)
         self._receive(request)
 
     def _send(self, request: int, flags: int, payload: bytes) -> None:
         length = NLMSGHDR.size + len(payload)
         self.socket.send(NLMSGHDR.pack(length, request, flags, self._sequence, 0) + payload)
 
-    def _dump(self, request: int, answer: int, payload: bytes) -> list[memoryview]:
+    def dump(self, request: int, answer: int, payload: bytes) -> list[memoryview]:
         """Return the messages' bodies; a dump that a change interrupted is asked for again."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         pause = FIRST_PAUSE

@@ -8,7 +8,7 @@ find it gone, or what the other DEL has still to set on it would hit the new pod
 from __future__ import annotations
 
 from multinic_cni.attachments.unfinished import unfinished
-from multinic_cni.delegates import TAKE_THE_NIC
+from multinic_cni.delegate_types import TAKE_THE_NIC
 from multinic_cni.host import links_of_node
 from multinic_cni.liveness import Living
 

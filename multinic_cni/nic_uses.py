@@ -10,7 +10,7 @@ than the one small file. Any other call looks at the records.
 from __future__ import annotations
 
 from multinic_cni.conflicts import PASSTHRU, clash, family_of, use_of
-from multinic_cni.delegates import TAKE_THE_NIC
+from multinic_cni.delegate_types import TAKE_THE_NIC
 from multinic_cni.errors import NO_NICS, CniError
 from multinic_cni.jsontext import decode, encode
 from multinic_cni.values import Value

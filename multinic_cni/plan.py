@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multinic_cni.conf.problems import shown
-from multinic_cni.delegates import TAKE_THE_NIC
+from multinic_cni.delegate_types import TAKE_THE_NIC
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, UNSUPPORTED_FIELD, CniError
 from multinic_cni.invocation import LONGEST_IFNAME
 from multinic_cni.values import Value

@@ -11,7 +11,7 @@ from multinic_cni.compensation import (
     delete_own_links,
     delete_temporary_links,
 )
-from multinic_cni.delegates import LEAVE_NOTHING
+from multinic_cni.delegate_types import LEAVE_NOTHING
 from multinic_cni.delegation import Delegation
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log

@@ -9,15 +9,8 @@ from __future__ import annotations
 from multinic_cni.addressing import ipam_without_nic, uses_store
 from multinic_cni.conf import formats
 from multinic_cni.conf.problems import shortened
-from multinic_cni.delegates import (
-    NEVER_A_MAC,
-    NO_MAC_THEMSELVES,
-    NOTHING,
-    Wanted,
-    chain_confs,
-    ipam_type,
-    mac_setter,
-)
+from multinic_cni.delegate_types import NEVER_A_MAC, NO_MAC_THEMSELVES
+from multinic_cni.delegates import NOTHING, Wanted, chain_confs, ipam_type, mac_setter
 from multinic_cni.errors import BAD_CONF, DELEGATE_FAILED, CniError
 from multinic_cni.values import Value
 from multinic_ipam.networks import NetworkError, format_address, parse_address, split_cidr

@@ -64,6 +64,7 @@ FOR_PEOPLE = (
     "multinic_cni.conf.address_models",
     "multinic_cni.conf.model_words",
     "multinic_cni.conf.models",
+    "multinic_cni.conf.routing_models",
     "multinic_ipam.preview",
 )
 # Imported by names that typer's shell completion computes.

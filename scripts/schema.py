@@ -39,7 +39,11 @@ def table_source() -> str:
     """Return the text of table.py."""
     document = NetConf.model_json_schema(by_alias=True)
     definitions = document.get("$defs", {})
-    blocks = {"NET_CONF": document, "ATTACH_POLICY": definitions["AttachPolicy"]}
+    blocks = {
+        "NET_CONF": document,
+        "ATTACH_POLICY": definitions["AttachPolicy"],
+        "ROUTING": definitions["Routing"],
+    }
     defaults = {
         f"{name}_DEFAULTS": {
             key: value["default"]
@@ -76,6 +80,8 @@ def _any_of(options: list[Json], definitions: Json) -> Schema:
         inner = convert(rest[0], definitions) if len(rest) == 1 else _any_of(rest, definitions)
         return ("nullable", inner)
     alone, many = (convert(option, definitions) for option in options)
+    if (alone, many[0]) == (("boolean",), "enum"):
+        return ("switch", many[1])
     if many[0] != "list":
         message = f"no rule for anyOf {options}"
         raise ValueError(message)

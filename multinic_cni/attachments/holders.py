@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from multinic_cni.attachments.records import all_records
-from multinic_cni.delegates import TAKE_THE_NIC
+from multinic_cni.delegate_types import TAKE_THE_NIC
 from multinic_selectors.globs import matches
 
 TYPE_CHECKING = False

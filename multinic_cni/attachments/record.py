@@ -45,6 +45,8 @@ NIC: Schema = (
         "mac": (True, TEXT),
         "megabits": (False, ("integer", 0, MOST_MEGABITS)),
         "pci": (False, TEXT),
+        "master": (False, TEXT),
+        "former": (False, DOCUMENT),
         "ifname": (True, TEXT),
         "confs": (True, ("list", CONF, 0, None)),
         "addresses": (True, ("list", ADDRESS, 0, None)),
@@ -71,6 +73,7 @@ SCHEMA: Schema = (
         "maxParallel": (True, ("nullable", ("integer", 1, None))),
         "complete": (True, ("boolean",)),
         "nics": (True, ("list", NIC, 0, None)),
+        "routing": (False, ("list", DOCUMENT, 0, None)),
     },
     True,
 )
@@ -84,8 +87,10 @@ class NicRecord(Value):
     """One NIC's part: what it is on the node, the inner name, and the chain's confs as executed.
 
     `megabits` are what the pod's target took of its bandwidth. `pci` is the function of a NIC that
-    goes into the pod, where nobody sees it any more. `result` is the chain's own result,
-    None until its ADD has ended well.
+    goes into the pod, where nobody sees it any more, `former` what it had on the node, as
+    handover.py writes it. `master` is the link that the delegate got instead of the NIC, a VLAN on
+    it; empty for the NIC itself. `result` is the chain's own result, None until its ADD has ended
+    well.
     """
 
     nic: str
@@ -96,6 +101,8 @@ class NicRecord(Value):
     confs: tuple[dict[str, Any], ...]
     megabits: int = 0
     pci: str = ""
+    master: str = ""
+    former: dict[str, Any] = {}  # noqa: RUF012 - never changed: values are frozen
     reservations: tuple[Reservation, ...] = ()
     result: Result | None = None
 
@@ -104,7 +111,8 @@ class Record(Value):
     """What is about to be done, then what was done (`complete`).
 
     `pod` is for people: "namespace/name" and UID as the runtime gave them. `path` are the folders
-    in which the delegates were found.
+    in which the delegates were found. `routing` are the steps by which routes, rules and settings
+    came into the pod, as routing/steps.py writes them.
     """
 
     network: str
@@ -121,6 +129,7 @@ class Record(Value):
     max_parallel: int | None
     nics: tuple[NicRecord, ...]
     complete: bool = False
+    routing: tuple[dict[str, Any], ...] = ()
 
     @property
     def reservations(self) -> list[Reservation]:
@@ -150,6 +159,8 @@ class Record(Value):
                     "mac": nic.mac,
                     **({"megabits": nic.megabits} if nic.megabits else {}),
                     **({"pci": nic.pci} if nic.pci else {}),
+                    **({"master": nic.master} if nic.master else {}),
+                    **({"former": nic.former} if nic.former else {}),
                     "ifname": nic.ifname,
                     "confs": list(nic.confs),
                     "addresses": [
@@ -159,6 +170,7 @@ class Record(Value):
                 }
                 for nic in self.nics
             ],
+            **({"routing": list(self.routing)} if self.routing else {}),
         }
         return encode(document).encode()
 
@@ -202,6 +214,7 @@ def _typed(document: dict[str, Any]) -> Record:
         cni_args=document["cniArgs"],
         max_parallel=document["maxParallel"],
         complete=document["complete"],
+        routing=tuple(document.get("routing", ())),
         nics=tuple(
             NicRecord(
                 nic=each["nic"],
@@ -210,6 +223,8 @@ def _typed(document: dict[str, Any]) -> Record:
                 mac=each["mac"],
                 megabits=each.get("megabits", 0),
                 pci=each.get("pci", ""),
+                master=each.get("master", ""),
+                former=each.get("former", {}),
                 ifname=each["ifname"],
                 confs=tuple(each["confs"]),
                 reservations=tuple(

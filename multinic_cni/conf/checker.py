@@ -96,6 +96,13 @@ def _enum(value: object, schema: Schema, path: str, problems: list[Problem]) -> 
         problems.append(Problem(path=path, message=f"must be one of {allowed}, not {shown(value)}"))
 
 
+def _switch(value: object, schema: Schema, path: str, problems: list[Problem]) -> None:
+    """Check a boolean that has some more words than two."""
+    if type(value) is not bool and not (type(value) is str and value in schema[1]):
+        allowed = ", ".join(("true", "false", *(repr(word) for word in schema[1])))
+        problems.append(Problem(path=path, message=f"must be one of {allowed}, not {shown(value)}"))
+
+
 def _list(value: object, schema: Schema, path: str, problems: list[Problem]) -> None:
     _, item, least, most = schema
     if not isinstance(value, list):
@@ -158,6 +165,7 @@ CHECKS: dict[str, Callable[[object, Schema, str, list[Problem]], None]] = {
     "string": _string,
     "format": _format,
     "enum": _enum,
+    "switch": _switch,
     "list": _list,
     "map": _map,
     "object": _object,

@@ -117,6 +117,15 @@ def mac(text: str) -> str:
     return f"{shown(text)} is no MAC such as 02:00:5e:10:00:01"
 
 
+def sysctl(text: str) -> str:
+    """Accept a name of the network's settings, its parts joined by dots or by slashes."""
+    separator = "/" if "/" in text else "."
+    first, *rest = text.split(separator)
+    if first == "net" and rest and all(part and part != ".." and "\0" not in part for part in rest):
+        return ""
+    return f"{shown(text)} is no setting of a network such as net.ipv4.conf.IFNAME.arp_ignore"
+
+
 FORMATS: dict[str, Callable[[str], str]] = {
     "network-name": network_name,
     "cidr": cidr,
@@ -132,4 +141,5 @@ FORMATS: dict[str, Callable[[str], str]] = {
     "pci-address": pci_address,
     "class-name": class_name,
     "rail": rail,
+    "sysctl": sysctl,
 }

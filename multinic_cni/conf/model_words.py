@@ -36,6 +36,7 @@ PciAddress = Annotated[str, *_format("pci-address")]
 ClassName = Annotated[str, *_format("class-name")]
 Rail = Annotated[str, *_format("rail")]
 Mac = Annotated[str, *_format("mac")]
+Sysctl = Annotated[str, *_format("sysctl")]
 Bits = Annotated[int, Field(ge=0, le=128)]
 Document = dict[str, Any]
 

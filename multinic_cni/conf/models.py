@@ -27,6 +27,7 @@ from multinic_cni.conf.model_words import (
     PciAddress,
     Rail,
 )
+from multinic_cni.conf.routing_models import LARGEST_MTU, SMALLEST_MTU, Routing, Vlan
 
 
 class MultiConfigIpam(Block):
@@ -112,8 +113,10 @@ class AttachPolicy(Block):
     classes: dict[str, Annotated[list[DeviceKind], Field(min_length=1)]] | None = Field(
         None, description="beside those of the node's classes.d; any of a class's kinds will do"
     )
-    rdma: bool = Field(
-        default=False, description="a NIC without an RDMA port that is ACTIVE counts as unhealthy"
+    rdma: bool | Literal["required"] = Field(
+        default=False,
+        description="true: a NIC without an RDMA port that is ACTIVE counts as unhealthy;"
+        " required: it is refused, whatever `unhealthy` says",
     )
     unhealthy: Literal["skip", "fail", "use"] = Field(
         "skip", description="what to do with a NIC that cannot carry traffic now"
@@ -172,7 +175,16 @@ class NetConf(OpenBlock):
     )
     multiNICIPAM: bool | None = Field(None, description="accepted, unused: ipam.type decides")
     ipam: Ipam | None = None
-    routing: Document | None = None
+    routing: Routing | None = Field(None, description="routes, rules and settings in the pod")
+    mtu: Annotated[int, Field(ge=SMALLEST_MTU, le=LARGEST_MTU)] | None = Field(
+        None, description="of the pod's interfaces; default: the NIC's"
+    )
+    vlan: Vlan | None = Field(None, description="the interfaces stand on a VLAN of the NIC")
+    restore: bool = Field(
+        default=False,
+        description="of a delegate that takes the NIC: afterwards it gets back the addresses,"
+        " routes and state that it had",
+    )
     interfaceNames: Literal["spec", "rail", "indexed"] | None = Field(
         None, description="default: spec; indexed when called as multi-nic"
     )

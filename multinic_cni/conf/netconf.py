@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from multinic_cni.conf.problems import Problem
+    from multinic_cni.conf.routing import Routing
 
 OPERATOR_NAME = "multi-nic"  # the name under which the Multi-NIC operator's confs call
 
@@ -37,6 +38,7 @@ class AttachPolicy(Value):
     class_name: str
     classes: dict[str, Any]
     rdma: bool
+    rdma_required: bool
     unhealthy: str
 
 
@@ -45,7 +47,8 @@ class NetConf(Value):
 
     `chain` are the delegates' templates; `devices` what the runtime named. `masters_in_order` are
     the entries that number the NICs: rail0, rail1 … or those of masterNets, then of masters.
-    `rails` is None where the conf has none, and empty where each node's file names its own.
+    `rails` is None where the conf has none, and empty where each node's file names its own. `mtu`
+    and `vlan` are 0 where the conf has none.
     """
 
     cni_version: str
@@ -59,6 +62,10 @@ class NetConf(Value):
     subnets: tuple[Network, ...]
     hosts: dict[str, int]
     ipam: dict[str, Any]
+    routing: Routing | None
+    mtu: int
+    vlan: int
+    restore: bool
     interface_names: str
     timeout: int
     max_parallel: int | None
@@ -137,12 +144,17 @@ def _typed(document: Mapping[str, Any], called_as: str) -> NetConf:
             target=_target(policy.get("target")),
             class_name=policy.get("class") or "",
             classes=policy.get("classes") or {},
-            rdma=policy["rdma"],
+            rdma=bool(policy["rdma"]),
+            rdma_required=policy["rdma"] == "required",
             unhealthy=policy["unhealthy"],
         ),
         subnets=tuple(subnets_of(conf.get("subnet"))),
         hosts=conf.get("hosts") or {},
         ipam=conf.get("ipam") or {},
+        routing=_routing(conf),
+        mtu=conf.get("mtu") or 0,
+        vlan=(conf.get("vlan") or {}).get("id", 0),
+        restore=conf["restore"],
         interface_names=conf.get("interfaceNames")
         or ("indexed" if called_as == OPERATOR_NAME else "spec"),
         timeout=conf["timeout"],
@@ -165,6 +177,15 @@ def _rails(conf: Mapping[str, Any]) -> tuple[Sequence[str], ...] | None:
     from multinic_cni.conf.nic_rules import rails_in  # noqa: PLC0415 - for confs that have some
 
     return tuple(rails_in(conf))
+
+
+def _routing(conf: Mapping[str, Any]) -> Routing | None:
+    several_routes = len((conf.get("ipam") or {}).get("routes") or ()) > 1
+    if conf.get("routing") is None and not several_routes:
+        return None
+    from multinic_cni.conf.routing import routing_in  # noqa: PLC0415 - for confs that have some
+
+    return routing_in(conf)
 
 
 def _target(text: str | None) -> int | None:

@@ -50,6 +50,14 @@ PATH_KEYS = {
     "deviceInfo": "device_info",
 }
 RAIL: Schema = ("format", "rail")
+PEER: Schema = (
+    "object",
+    {
+        "hostIndex": (False, ("integer", 0, None)),
+        "addresses": (True, ("map", ("format", "ip-address"))),
+    },
+    True,
+)
 SCHEMA: Schema = (
     "object",
     {
@@ -60,6 +68,8 @@ SCHEMA: Schema = (
             False,
             ("list", ("list", ("format", "pci-address"), 1, None), 1, 256),
         ),
+        "peers": (False, ("map", PEER)),
+        "keepOnPrimary": (False, ("list", ("format", "cidr"), 0, 256)),
         "speeds": (False, ("map", ("format", "bandwidth"))),
         "paths": (
             False,
@@ -70,16 +80,30 @@ SCHEMA: Schema = (
 )
 
 
+class Peer(Value):
+    """Another node: its index, None where the conf's `hosts` has it, and its NICs' addresses.
+
+    `addresses` are by the entry of masterNets, masters or rails that stands for the NIC.
+    """
+
+    host_index: int | None
+    addresses: Mapping[str, str]
+
+
 class NodeFile(Value):
     """The node's own host index, its name in a conf's `hosts`, its rails, and its paths.
 
-    `speeds` are Mbit/s by NIC, for NICs that do not tell theirs (virtio).
+    `speeds` are Mbit/s by NIC, for NICs that do not tell theirs (virtio). `peers` are other nodes
+    by name. `keep_on_primary` are networks that pods reach by their primary interface, None where
+    the file says nothing of them.
     """
 
     host_index: int | None = None
     name: str = ""
     rails: Sequence[Sequence[str]] = ()
     speeds: Mapping[str, int] = {}  # never changed: a Value is frozen
+    peers: Mapping[str, Peer] = {}  # the same
+    keep_on_primary: tuple[str, ...] | None = None
     paths: Paths = Paths()
 
 
@@ -112,11 +136,16 @@ def _typed(document: Mapping[str, Any]) -> NodeFile:
     from multinic_cni.conf.nic_rules import rails_in  # noqa: PLC0415 - for nodes with a file
     from multinic_selectors.bandwidth import parse_bandwidth  # noqa: PLC0415 - the same
 
-    own_paths = document.get("paths") or {}
+    own_paths, keep = document.get("paths") or {}, document.get("keepOnPrimary")
     return NodeFile(
         host_index=document.get("hostIndex"),
         name=document.get("nodeName") or "",
         rails=rails_in(document),
         speeds={nic: parse_bandwidth(text) for nic, text in document.get("speeds", {}).items()},
+        peers={
+            node: Peer(host_index=peer.get("hostIndex"), addresses=peer["addresses"])
+            for node, peer in document.get("peers", {}).items()
+        },
+        keep_on_primary=None if keep is None else tuple(keep),
         paths=Paths(**{PATH_KEYS[key]: path for key, path in own_paths.items()}),
     )

@@ -6,7 +6,7 @@ Each rule takes a document that has passed the schema and yields its problems.
 from __future__ import annotations
 
 from multinic_cni.conf.address_rules import addresses, masters_of
-from multinic_cni.conf.problems import Problem, shortened
+from multinic_cni.conf.problems import Problem
 from multinic_cni.errors import UNSUPPORTED_FIELD
 from multinic_ipam.networks import Network
 
@@ -44,10 +44,14 @@ def _rails(document: Document) -> Iterator[Problem]:
         yield from rails(document)
 
 
+def _routing(document: Document) -> Iterator[Problem]:
+    if any(document.get(key) for key in ("routing", "mtu", "vlan", "restore")):
+        from multinic_cni.conf.routing_rules import routing  # noqa: PLC0415 - for confs with some
+
+        yield from routing(document)
+
+
 def _not_in_this_release(document: Document) -> Iterator[Problem]:
-    if document.get("routing"):
-        message = f"{shortened(document['routing'])} is not in this release yet"
-        yield Problem(path="routing", message=message, code=UNSUPPORTED_FIELD)
     if document.get("attach") == "builtin":
         message = "builtin is not in this release yet: use 'exec', or 'auto' to get it when it is"
         yield Problem(path="attach", message=message, code=UNSUPPORTED_FIELD)
@@ -95,7 +99,8 @@ def _master_nets(document: Document) -> Iterator[Problem]:
 # Each rule with the top-level keys that it reads.
 RULES: dict[Callable[[Document], Iterator[Problem]], tuple[str, ...]] = {
     _strategy: ("attachPolicy",),
-    _not_in_this_release: ("routing", "attach"),
+    _not_in_this_release: ("attach",),
+    _routing: ("routing", "mtu", "vlan", "restore", "plugin", "ipam", "subnet"),
     _delegates: ("plugin", "ipam"),
     _counts: ("attachPolicy",),
     _rails: ("rails", "railPciAddresses", "masterNets", "masters"),
