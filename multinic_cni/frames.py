@@ -1,4 +1,4 @@
-"""Frames that ask who has an address, and what a frame says about one: ARP and IPv6's ND.
+"""Frames that ask who has an address or tell it, and what one says: ARP and IPv6's ND.
 
 RFC 826 and 5227, RFC 4861 and 4862. Names are the kernel's; everything on the wire is big-endian.
 """
@@ -28,9 +28,11 @@ GROUP_BIT = 1  # of a MAC's first byte: broadcast and multicast
 IPV6, HOP_LIMIT = 6, 255  # no router lets a hop limit of 255 pass
 UNSPECIFIED = bytes(16)
 ALL_NODES_MAC = bytes.fromhex("333300000001")
+ALL_NODES = bytes.fromhex("ff020000000000000000000000000001")
 SOLICITED_NODE_MAC = bytes.fromhex("3333ff")  # the rest is the address's own
 SOLICITED_NODE = bytes.fromhex("ff0200000000000000000001ff")
 OPTION_UNIT = 8
+NA_OVERRIDE = 0x2000_0000  # a neighbour that knows another MAC is to forget it
 UINT16_MAX = 0xFFFF
 
 BPF_LD_W, BPF_LD_H, BPF_LD_B = 0x20, 0x28, 0x30  # absolute
@@ -80,6 +82,14 @@ def question(mac: bytes, version: int, number: int) -> bytes:
     return _solicitation(mac, number) if version == IPV6 else _arp_probe(mac, number)
 
 
+def announcement(mac: bytes, version: int, number: int) -> bytes:
+    """Return the frame that tells all neighbours which MAC has an address now.
+
+    RFC 5227, section 2.3 (a request, as Linux sends it, not a reply), and RFC 4861, section 7.2.6.
+    """
+    return _advertisement(mac, number) if version == IPV6 else _arp_announcement(mac, number)
+
+
 def solicited_node_mac(number: int) -> bytes:
     """Return the multicast MAC where an IPv6 address is asked for."""
     return SOLICITED_NODE_MAC + number.to_bytes(16, "big")[-3:]
@@ -102,6 +112,11 @@ def _arp_probe(mac: bytes, number: int) -> bytes:
     return ETHHDR.pack(BROADCAST, mac, ETH_P_ARP) + arp
 
 
+def _arp_announcement(mac: bytes, number: int) -> bytes:
+    arp = ARPHDR.pack(*ETHER_ARP, ARPOP_REQUEST, mac, number, UNKNOWN_MAC, number)
+    return ETHHDR.pack(BROADCAST, mac, ETH_P_ARP) + arp
+
+
 def _arp_claim(frame: bytes) -> Claim | None:
     if len(frame) < ETHHDR.size + ARPHDR.size:
         return None
@@ -118,12 +133,26 @@ def _arp_claim(frame: bytes) -> Claim | None:
 
 def _solicitation(mac: bytes, number: int) -> bytes:
     target = number.to_bytes(16, "big")
-    group = SOLICITED_NODE + target[-3:]
-    message = ND_MSG.pack(NDISC_NEIGHBOUR_SOLICITATION, 0, 0, 0, target)
-    checksum = UINT16_MAX - _sum(UNSPECIFIED, group, message)
-    message = ND_MSG.pack(NDISC_NEIGHBOUR_SOLICITATION, 0, checksum, 0, target)
-    ip = IPV6HDR.pack(IPV6 << 28, len(message), IPPROTO_ICMPV6, HOP_LIMIT, UNSPECIFIED, group)
-    return ETHHDR.pack(solicited_node_mac(number), mac, ETH_P_IPV6) + ip + message
+    head = ETHHDR.pack(solicited_node_mac(number), mac, ETH_P_IPV6)
+    body = (NDISC_NEIGHBOUR_SOLICITATION, 0, target, b"")
+    return head + _nd_packet(UNSPECIFIED, SOLICITED_NODE + target[-3:], body)
+
+
+def _advertisement(mac: bytes, number: int) -> bytes:
+    own = number.to_bytes(16, "big")
+    option = bytes([ND_OPT_TARGET_LL_ADDR, 1]) + mac
+    body = (NDISC_NEIGHBOUR_ADVERTISEMENT, NA_OVERRIDE, own, option)
+    return ETHHDR.pack(ALL_NODES_MAC, mac, ETH_P_IPV6) + _nd_packet(own, ALL_NODES, body)
+
+
+def _nd_packet(source: bytes, destination: bytes, body: tuple[int, int, bytes, bytes]) -> bytes:
+    """Return an IPv6 packet with a message of type, flags, target and options."""
+    kind, flags, target, options = body
+    message = ND_MSG.pack(kind, 0, 0, flags, target) + options
+    checksum = UINT16_MAX - _sum(source, destination, message)
+    message = ND_MSG.pack(kind, 0, checksum, flags, target) + options
+    ip = IPV6HDR.pack(IPV6 << 28, len(message), IPPROTO_ICMPV6, HOP_LIMIT, source, destination)
+    return ip + message
 
 
 def _neighbour_claim(frame: bytes) -> Claim | None:

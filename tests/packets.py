@@ -70,6 +70,12 @@ ADVERTISEMENT_FOR_ANOTHER = octets(
     f"8800 fa8a 20000000 {FD00_100} 0201 02005e100003",
 )
 
+# With his own MAC in the option, the sum is less by one.
+UNSOLICITED_ADVERTISEMENT = octets(
+    f"333300000001 {ND_FROM_HIM} 0020 3a ff {FD00_100} {ALL_NODES}",
+    f"8800 fa8b 20000000 {FD00_100} 0201 02005e100002",
+)
+
 
 def patched(frame: bytes, at: int, hexadecimal: str, *, right_sum: bool = True) -> bytes:
     """Return an IPv6 frame with other octets, with the checksum that then is right."""
@@ -119,3 +125,17 @@ def rival_solicitation(mac: str, address: str) -> bytes:
 def tagged(frame: bytes, tag: int) -> bytes:
     """Return a frame of a VLAN; the tag is its number, with a priority in the upper bits."""
     return frame[:12] + octets(f"8100{tag:04x}") + frame[12:]
+
+
+def arp_announcement(mac: str, address: str) -> bytes:
+    """Return the frame that tells all who has an IPv4 address now."""
+    owner, own = mac.replace(":", ""), f"{number(address):08x}"
+    return octets(f"{BROADCAST} {owner} 0806 0001 0800 06 04 0001 {owner} {own} 000000000000 {own}")
+
+
+def unsolicited_advertisement(mac: str, address: str) -> bytes:
+    """Return the frame that tells all who has an IPv6 address now."""
+    owner, own = mac.replace(":", ""), f"{number(address):032x}"
+    frame = UNSOLICITED_ADVERTISEMENT[:6] + octets(owner) + UNSOLICITED_ADVERTISEMENT[12:]
+    frame = patched(frame, 22, own)
+    return patched(patched(frame, 62, own), 80, owner)

@@ -1,4 +1,4 @@
-"""A network for multinic_cni.probing: packet sockets, and hosts that answer what is asked."""
+"""A network for multinic_cni.wires: packet sockets, and hosts that answer what is asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from socket import (
 )
 from typing import TYPE_CHECKING
 
-from multinic_cni import probing
+from multinic_cni import probing, wires
 from multinic_cni.frames import FILTER
 from multinic_cni.probing import Conflict, Target
 from tests.packets import HIS, OURS, advertisement, arp_reply, number, octets
@@ -161,8 +161,8 @@ class PacketSocket:
 def network_for(patch: pytest.MonkeyPatch, host: Host = silence) -> Network:
     """Let the probe run on a network, faster than on a real one."""
     network = Network(host)
-    patch.setattr(probing, "socket", network.socket)
-    patch.setattr(probing, "if_nametoindex", lambda nic: int(nic[-1]))
+    patch.setattr(wires, "socket", network.socket)
+    patch.setattr(wires, "if_nametoindex", lambda nic: int(nic[-1]))
     patch.setattr(probing, "INTERVAL_SECONDS", INTERVAL)
     return network
 
