@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Part of scripts/vm.sh: installs what it needs from Debian's archive. STATE is its folder, fail ends it.
 
-PACKAGES=(busybox-static kmod squashfs-tools iproute2 iputils-ping pciutils containernetworking-plugins)
+PACKAGES=(busybox-static kmod squashfs-tools iproute2 iputils-ping pciutils containernetworking-plugins
+          ibverbs-utils ibverbs-providers)
 # Debian 12's own QEMU (7.2) has no NIC with virtual functions.
 QEMU_PACKAGES=(qemu-system-x86 qemu-system-common qemu-system-data seabios)
 OLDEST_QEMU_WITH_IGB=1:8

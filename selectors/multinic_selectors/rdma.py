@@ -6,7 +6,11 @@ from multinic_selectors.attributes import AttributeFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+
+
+DEFAULT = "0"  # the place of a port's default address, which is of the link that it sends by
+LOWER = "lower_"  # begins the names of a link's entries for those that it stands on
 
 
 class RdmaPort:
@@ -21,7 +25,11 @@ class RdmaPort:
 
 
 class RdmaFiles(AttributeFiles):
-    """The RDMA devices of sysfs or a copy of it."""
+    """The RDMA devices of sysfs or a copy of it.
+
+    A port's table of addresses names links of pods, too, by names that pods choose. So only its
+    first entry is believed, the default address, and what stands on that link in this netns.
+    """
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
@@ -29,12 +37,9 @@ class RdmaFiles(AttributeFiles):
 
     def ports(self, nic: str) -> Sequence[RdmaPort]:
         """Return the RDMA ports that send by a NIC, a bond's, VLAN's or software device's too."""
-        number = (self._number(f"class/net/{nic}/dev_port") or 0) + 1
-        own = self._names(f"class/net/{nic}/device/infiniband")
-        ports = [(device, number) for device in own if self._serves(device, number, nic)]
         return [
             RdmaPort(device, port, self._port_state(device, port))
-            for device, port in ports or self._ports_by_link.get(nic, [])
+            for device, port in self._own_ports(nic) or self._ports_below(nic)
         ]
 
     def ports_of(self, address: str) -> Sequence[RdmaPort]:
@@ -46,39 +51,62 @@ class RdmaFiles(AttributeFiles):
             if port.isdecimal()
         ]
 
+    def _own_ports(self, nic: str) -> Sequence[tuple[str, int]]:
+        number = (self._number(f"class/net/{nic}/dev_port") or 0) + 1
+        own = self._names(f"class/net/{nic}/device/infiniband")
+        ports = [(device, number) for device in own if self._serves(device, number, nic)]
+        return ports or self._ports_by_link.get(nic, [])
+
+    def _ports_below(self, nic: str) -> list[tuple[str, int]]:
+        """Return the ports by which a VLAN sends: its link's, if it has an address among theirs."""
+        names = self._names(f"class/net/{nic}")
+        below = [name.removeprefix(LOWER) for name in names if name.startswith(LOWER)]
+        return [
+            (device, port)
+            for link in below
+            for device, port in self._own_ports(link)
+            if nic in self._links_of_port(device, port)
+        ]
+
     def _serves(self, device: str, number: int, nic: str) -> bool:
         """Tell whether a port of a NIC's own device sends by it, and not by its bond, say."""
         if str(number) not in self._names(f"class/infiniband/{device}/ports"):
             return False
         if self._text(f"class/infiniband/{device}/ports/{number}/link_layer") == "InfiniBand":
             return True
-        others = False
-        for link in self._links_of_port(device, str(number)):
-            if link == nic:
-                return True
-            others = True
-        return not others
+        return self._link_of_port(device, number, DEFAULT) in {"", nic}
 
     @property
     def _ports_by_link(self) -> dict[str, list[tuple[str, int]]]:
-        """The ports of all RDMA devices; it takes reading hundreds of files, and is done once."""
+        """The ports of all RDMA devices by the link of their default address."""
         if self._known_ports_by_link is None:
             found: dict[str, list[tuple[str, int]]] = {}
             for device in self._names("class/infiniband"):
                 for port in filter(str.isdecimal, self._names(f"class/infiniband/{device}/ports")):
-                    for link in set(self._links_of_port(device, port)):
+                    link = self._link_of_port(device, int(port), DEFAULT)
+                    if link and self._is_here(device, link):
                         found.setdefault(link, []).append((device, int(port)))
             self._known_ports_by_link = found
         return self._known_ports_by_link
 
-    def _links_of_port(self, device: str, port: str) -> Iterator[str]:
-        """Name the links that a port sends by; the first is that of its default address."""
-        folder = f"class/infiniband/{device}/ports/{port}/gid_attrs/ndevs"
-        indexes = [name for name in self._names(folder) if name.isdecimal()]
-        for index in sorted(indexes, key=int):
-            link = self._content(f"{folder}/{index}")
-            if link:
-                yield link
+    def _is_here(self, device: str, link: str) -> bool:
+        """Tell whether the link by which a device sends is of this netns: a bond of its NIC's.
+
+        The NIC may be in a pod, under any name. A device in software has none, and would have gone.
+        """
+        hardware = f"class/infiniband/{device}/device"
+        nics = self._names(f"{hardware}/net")
+        return not self._names(hardware) or any(
+            f"{LOWER}{nic}" in self._names(f"class/net/{link}") for nic in nics
+        )
+
+    def _links_of_port(self, device: str, port: int) -> set[str]:
+        """Name all links with addresses of a port: hundreds of files, most of them empty."""
+        indexes = self._names(f"class/infiniband/{device}/ports/{port}/gid_attrs/ndevs")
+        return {self._link_of_port(device, port, index) for index in indexes}
+
+    def _link_of_port(self, device: str, port: int, index: str) -> str:
+        return self._content(f"class/infiniband/{device}/ports/{port}/gid_attrs/ndevs/{index}")
 
     def _port_state(self, device: str, number: int) -> str:
         # "4: ACTIVE"

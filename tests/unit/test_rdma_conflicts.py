@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from multinic_cni.judging import NodeJudge
+from multinic_selectors.nics import Nic
 from tests.unit.conflicting import (
     AWS_IPVLAN,
     HOST_DEVICE,
@@ -18,9 +20,12 @@ from tests.unit.conflicting import (
     conflict,
     nic,
 )
+from tests.unit.confs import net_conf
+from tests.unit.machines import machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from tests.unit.conflicting import Conf
 
@@ -84,3 +89,22 @@ def test_links_share_the_rdma_device(template: Conf, words: Conf) -> None:
 @pytest.mark.parametrize("template", OTHERS)
 def test_rdma_of_types_that_nobody_knows(template: Conf) -> None:
     assert "" == conflict(nic(), template, rdma=True, exclusive=True)
+
+
+def test_rdma_would_take_another_device_than_a_scalable_functions() -> None:
+    scalable = Nic(index=3, name="en3b00f1s88", mtu=1500)
+    found = conflict(scalable, HOST_DEVICE, RDMA, exclusive=True)
+    assert "it is the scalable function mlx5_core.sf.2, and the delegate rdma would" in found
+    named = {**RDMA, "deviceID": "mlx5_core.sf.2"}
+    assert "" == conflict(scalable, HOST_DEVICE, named, exclusive=True)
+    assert "" == conflict(scalable, HOST_DEVICE, exclusive=True)
+
+
+def test_scalable_function_of_a_machine(tmp_path: Path) -> None:
+    host = machine("sriov-host", tmp_path)
+    (tmp_path / "sriov-host/sys/module/ib_core/parameters/netns_mode").write_text("N\n")
+    words = {"plugin": [HOST_DEVICE, RDMA], "masterNets": None}
+    for name, expected in (("en3b00f1s88", True), ("ens1f1np1", False)):
+        judge = NodeJudge(net_conf(**words, masters=[name]), host)
+        (nic,) = (each for each in host.nics if each.name == name)
+        assert expected is ("scalable function" in judge.conflict(nic))
