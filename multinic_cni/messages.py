@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 
 NLA_TYPE_MASK = 0x3FFF
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_LINK, IFLA_MASTER = 1, 3, 4, 5, 10
-IFLA_OPERSTATE, IFLA_LINKINFO, IFLA_LINK_NETNSID = 16, 18, 37
+IFLA_OPERSTATE, IFLA_LINKINFO, IFLA_IFALIAS = 16, 18, 20
+IFLA_GROUP, IFLA_LINK_NETNSID = 27, 37
 IFLA_PROP_LIST, IFLA_ALT_IFNAME, IFLA_PERM_ADDRESS = 52, 53, 54
+IFLA_PARENT_DEV_NAME, IFLA_PARENT_DEV_BUS_NAME = 56, 57  # Linux 5.14
 IFLA_INFO_KIND, IFLA_INFO_DATA, IFLA_IPVLAN_MODE, IFLA_MACVLAN_MODE = 1, 2, 1, 1
-IFF_UP, IFF_LOOPBACK, IFF_LOWER_UP = 0x1, 0x8, 0x10000
+IFF_UP, IFF_LOOPBACK, IFF_NOARP, IFF_LOWER_UP = 0x1, 0x8, 0x80, 0x10000
+IFF_PROMISC, IFF_ALLMULTI = 0x100, 0x200
+IFF_MODES = IFF_NOARP | IFF_PROMISC | IFF_ALLMULTI  # what somebody has set
 # RFC 2863's states in the order of linux/if.h; the modes are those of linux/if_link.h.
 OPERSTATES = ("unknown", "notpresent", "down", "lowerlayerdown", "testing", "dormant", "up")
 IPVLAN_MODES = ("l2", "l3", "l3s")
@@ -34,6 +38,8 @@ RT_TABLE_MAIN, RTN_UNICAST = 254, 1
 LINK_ATTRIBUTES = frozenset(
     {
         IFLA_ADDRESS,
+        IFLA_GROUP,
+        IFLA_IFALIAS,
         IFLA_IFNAME,
         IFLA_LINK,
         IFLA_LINKINFO,
@@ -41,6 +47,8 @@ LINK_ATTRIBUTES = frozenset(
         IFLA_MASTER,
         IFLA_MTU,
         IFLA_OPERSTATE,
+        IFLA_PARENT_DEV_BUS_NAME,
+        IFLA_PARENT_DEV_NAME,
         IFLA_PERM_ADDRESS,
         IFLA_PROP_LIST,
     }
@@ -62,7 +70,9 @@ class Link(Value):
     """A link. `master`, `lower` and `lower_elsewhere` are indexes, 0 for none.
 
     The lower link, a macvlan's NIC say, is in the same netns or elsewhere. `medium` is the ARP
-    hardware type, `mode` an ipvlan's or a macvlan's.
+    hardware type, `mode` an ipvlan's or a macvlan's. A link of layer 3 alone does not ask for MACs.
+    `device` is "pci/0000:3b:00.2" or the like, in whatever netns the link is. `modes` are those of
+    its flags that somebody has set (IFF_MODES).
     """
 
     index: int
@@ -81,6 +91,11 @@ class Link(Value):
     medium: int = 1
     operstate: str = "unknown"
     mode: str = ""
+    group: int = 0
+    asks_for_macs: bool = True
+    modes: int = 0
+    device: str = ""
+    alias: str = ""
 
 
 class Address(Value):
@@ -117,11 +132,16 @@ def read_link(body: memoryview) -> Link:
         altnames=_altnames(values[IFLA_PROP_LIST]) if IFLA_PROP_LIST in values else (),
         mac=values.get(IFLA_ADDRESS, NOTHING).hex(":"),
         permanent_mac=values.get(IFLA_PERM_ADDRESS, NOTHING).hex(":"),
+        alias=_text(values.get(IFLA_IFALIAS, NOTHING)),
+        device=_device(values) if IFLA_PARENT_DEV_NAME in values else "",
         mtu=_number(values, IFLA_MTU),
         kind=kind,
         mode=mode,
+        group=_number(values, IFLA_GROUP),
         medium=medium,
         loopback=bool(flags & IFF_LOOPBACK),
+        asks_for_macs=not flags & IFF_NOARP,
+        modes=flags & IFF_MODES,
         up=bool(flags & IFF_UP),
         carrier=bool(flags & IFF_LOWER_UP),
         operstate=OPERSTATES[operstate] if operstate < len(OPERSTATES) else str(operstate),
@@ -134,6 +154,11 @@ def read_link(body: memoryview) -> Link:
 def _number(values: Mapping[int, memoryview], attribute: int) -> int:
     value = values.get(attribute)
     return U32.unpack(value)[0] if value is not None else 0
+
+
+def _device(values: Mapping[int, memoryview]) -> str:
+    bus = _text(values.get(IFLA_PARENT_DEV_BUS_NAME, NOTHING))
+    return f"{bus}/{_text(values[IFLA_PARENT_DEV_NAME])}"
 
 
 def _altnames(properties: memoryview) -> tuple[str, ...]:

@@ -114,6 +114,13 @@ class Netlink:
         self._send(request, NLM_F_REQUEST | NLM_F_ACK | flags, payload)
         self._receive(request)
 
+    def get(self, request: int, answer: int, payload: bytes) -> memoryview:
+        """Ask for one object; raises NetlinkError where it is not there, ENODEV for a link."""
+        self._sequence += 1
+        self._send(request, NLM_F_REQUEST | NLM_F_ACK, payload)
+        (body,), _ = self._receive(answer)
+        return body
+
     def _send(self, request: int, flags: int, payload: bytes) -> None:
         length = NLMSGHDR.size + len(payload)
         self.socket.send(NLMSGHDR.pack(length, request, flags, self._sequence, 0) + payload)

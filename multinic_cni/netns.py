@@ -40,25 +40,52 @@ class NetnsId(Value):
 
 
 class PodNetns:
-    """The pod's netns while a call lasts: its path, identity and a netlink socket in it."""
+    """The pod's netns while a call lasts: its path, identity and a netlink socket in it.
+
+    Within `with pod.visit():` the process is in it: for settings and sockets of other kinds.
+    """
 
     def __init__(self, path: str) -> None:
         """Open it; raises OSError: ENOENT for a path that is gone, EINVAL for no netns."""
         self.path = path
         # O_NONBLOCK: a FIFO in its place must not hold the call.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            status = os.fstat(descriptor)
-            self.netlink = netlink_in(descriptor)
+            status = os.fstat(self._descriptor)
+            self.netlink = netlink_in(self._descriptor)
         except OSError as error:
+            os.close(self._descriptor)
             error.filename = error.filename or path
             raise
-        finally:
-            os.close(descriptor)
         self.id = NetnsId(device=status.st_dev, inode=status.st_ino, cookie=_cookie(self.netlink))
+
+    def visit(self) -> Visit:
+        return Visit(self._descriptor)
 
     def close(self) -> None:
         self.netlink.close()
+        os.close(self._descriptor)
+
+
+class Visit:
+    """A stay in another netns; raises OSError where the process cannot go there or come back."""
+
+    def __init__(self, netns: int) -> None:
+        self._netns = netns
+
+    def __enter__(self) -> None:
+        self._own = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _setns(self._netns)
+        except OSError:
+            os.close(self._own)
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        try:
+            _setns(self._own)
+        finally:
+            os.close(self._own)
 
 
 def is_own(path: str) -> bool:
@@ -93,15 +120,8 @@ def open_same(paths: Iterable[str], wanted: NetnsId) -> PodNetns | None:
 
 def netlink_in(descriptor: int) -> Netlink:
     """Make a netlink socket in another netns: the process goes there and comes back at once."""
-    own = os.open(OWN, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        _setns(descriptor)
-        try:
-            return Netlink()
-        finally:
-            _setns(own)
-    finally:
-        os.close(own)
+    with Visit(descriptor):
+        return Netlink()
 
 
 def _cookie(netlink: Netlink) -> int:

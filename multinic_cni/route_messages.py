@@ -10,7 +10,6 @@ from _socket import AF_INET, AF_INET6
 from _struct import Struct
 
 from multinic_cni.messages import (
-    IFADDRMSG,
     NLATTR,
     RTA_DST,
     RTA_GATEWAY,
@@ -36,10 +35,10 @@ WHOLE = {4: 32, 6: 128}
 
 RTA_PREFSRC, RTA_METRICS, RTA_TABLE = 7, 8, 15
 RTAX_MTU = 2
-RTN_LOCAL, RTN_UNREACHABLE = 2, 7
+RTN_UNREACHABLE = 7
 RTPROT_KERNEL, RTPROT_BOOT, RTPROT_STATIC = 2, 3, 4
-RT_SCOPE_UNIVERSE, RT_SCOPE_LINK, RT_SCOPE_HOST, RT_SCOPE_NOWHERE = 0, 253, 254, 255
-RT_TABLE_COMPAT, RT_TABLE_LOCAL, RT_TABLE_UNSPEC = 252, 255, 0
+RT_SCOPE_UNIVERSE, RT_SCOPE_LINK = 0, 253
+RT_TABLE_COMPAT, RT_TABLE_UNSPEC = 252, 0
 RTNH_F_ONLINK = 4
 LARGEST_OCTET = 0xFF
 
@@ -51,7 +50,7 @@ NDA_DST, NDA_LLADDR = 1, 2
 NUD_PERMANENT = 0x80
 NDMSG = Struct("=BxxxiHBB")
 
-IFA_ADDRESS, IFA_LOCAL, IFA_BROADCAST, IFA_FLAGS = 1, 2, 4, 8
+IFA_BROADCAST, IFA_FLAGS = 4, 8
 
 
 class Hop(Value):
@@ -261,17 +260,6 @@ def read_neighbor(body: memoryview) -> KernelNeighbor | None:
         number=_big(values, NDA_DST),
         mac=values[NDA_LLADDR].hex(":"),
     )
-
-
-def encode_address(
-    *, link: int, version: int, number: int, length: int, broadcast: int = 0, flags: int = 0
-) -> bytes:
-    body = IFADDRMSG.pack(FAMILIES[version], length, 0, 0, link)
-    value = packed(version, number)
-    body += attribute(IFA_LOCAL, value) + attribute(IFA_ADDRESS, value)
-    if broadcast:
-        body += attribute(IFA_BROADCAST, packed(version, broadcast))
-    return body + attribute(IFA_FLAGS, U32.pack(flags)) if flags else body
 
 
 def _u32(values: Mapping[int, memoryview], kind: int) -> int:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import errno
 from _socket import AF_INET, AF_INET6
 
-from multinic_cni.messages import IFINFOMSG, NLATTR, RTMSG, U32
+from multinic_cni.messages import (
+    IFINFOMSG,
+    IFLA_ALT_IFNAME,
+    IFLA_PROP_LIST,
+    NLATTR,
+    RTMSG,
+    U32,
+)
 from multinic_cni.netlink import NetlinkError
 from multinic_cni.route_messages import (
     FAMILIES,
     NDMSG,
     VERSIONS,
-    encode_address,
+    attribute,
     encode_neighbor,
     encode_route,
     encode_rule,
@@ -27,15 +34,28 @@ if TYPE_CHECKING:
     from multinic_cni.netlink import Netlink
     from multinic_cni.route_messages import KernelNeighbor, KernelRoute, Rule
 
-RTM_NEWLINK, RTM_NEWADDR, RTM_DELADDR = 16, 20, 21
+RTM_NEWLINK = 16
 RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
 RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
 RTM_NEWRULE, RTM_DELRULE, RTM_GETRULE = 32, 33, 34
-NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE, NLM_F_APPEND = 0x100, 0x200, 0x400, 0x800
+RTM_DELLINKPROP = 109
+NLA_F_NESTED = 0x8000
+NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x100, 0x200, 0x400
 RTM_F_CLONED = 0x200
 IFF_UP = 1
 IFLA_IFNAME, IFLA_MTU = 3, 4
-NO_SUCH_FAMILY = frozenset({errno.EAFNOSUPPORT, errno.EOPNOTSUPP})
+# The table does not exist, or the kernel was booted without IPv6.
+NO_SUCH = frozenset({errno.EAFNOSUPPORT, errno.ENOENT, errno.EOPNOTSUPP})
+
+
+def dump_if_any(netlink: Netlink, request: int, answer: int, payload: bytes) -> list[memoryview]:
+    """Dump routes or rules; none where there is no such family or table."""
+    try:
+        return netlink.dump(request, answer, payload)
+    except NetlinkError as error:
+        if error.errno not in NO_SUCH:
+            raise
+        return []
 
 
 def routes_of(netlink: Netlink, version: int, table: int = 0) -> list[KernelRoute]:
@@ -46,12 +66,7 @@ def routes_of(netlink: Netlink, version: int, table: int = 0) -> list[KernelRout
     payload = RTMSG.pack(FAMILIES[version], 0, 0, 0, 0, 0, 0, 0, 0)
     if table:
         payload += NLATTR.pack(8, 15) + U32.pack(table)
-    try:
-        bodies = netlink.dump(RTM_GETROUTE, RTM_NEWROUTE, payload)
-    except NetlinkError as error:
-        if error.errno == errno.ENOENT or error.errno in NO_SUCH_FAMILY:
-            return []  # the table does not exist, or the kernel was booted without IPv6
-        raise
+    bodies = dump_if_any(netlink, RTM_GETROUTE, RTM_NEWROUTE, payload)
     listed = (read_route(body) for body in bodies if not RTMSG.unpack_from(body)[8] & RTM_F_CLONED)
     return [route for route in listed if table in (0, route.table)]
 
@@ -63,13 +78,7 @@ def rules_of(netlink: Netlink) -> list[Rule]:
 
 def _rules(netlink: Netlink, family: int) -> Iterator[Rule]:
     payload = RTMSG.pack(family, 0, 0, 0, 0, 0, 0, 0, 0)
-    try:
-        bodies = netlink.dump(RTM_GETRULE, RTM_NEWRULE, payload)
-    except NetlinkError as error:
-        if error.errno not in NO_SUCH_FAMILY:
-            raise
-        return
-    for body in bodies:
+    for body in dump_if_any(netlink, RTM_GETRULE, RTM_NEWRULE, payload):
         rule = read_rule(body)
         if rule.version in VERSIONS.values():
             yield rule
@@ -110,17 +119,6 @@ def delete_neighbor(netlink: Netlink, neighbor: KernelNeighbor) -> None:
     netlink.change(RTM_DELNEIGH, encode_neighbor(neighbor))
 
 
-def add_address(
-    netlink: Netlink, link: int, address: tuple[int, int, int], *, broadcast: int = 0
-) -> None:
-    """Add (version, address, prefix length) to a link; NetlinkError EEXIST where it has it."""
-    version, number, length = address
-    body = encode_address(
-        link=link, version=version, number=number, length=length, broadcast=broadcast
-    )
-    netlink.change(RTM_NEWADDR, body, NLM_F_CREATE | NLM_F_EXCL)
-
-
 def set_up(netlink: Netlink, link: int) -> None:
     netlink.change(RTM_NEWLINK, IFINFOMSG.pack(0, 0, link, IFF_UP, IFF_UP))
 
@@ -141,3 +139,9 @@ def rename(netlink: Netlink, link: int, name: str) -> None:
     padding = bytes(-len(text) % 4)
     body = NLATTR.pack(NLATTR.size + len(text), IFLA_IFNAME) + text + padding
     netlink.change(RTM_NEWLINK, IFINFOMSG.pack(0, 0, link, 0, 0) + body)
+
+
+def remove_altname(netlink: Netlink, link: int, altname: str) -> None:
+    name = attribute(IFLA_ALT_IFNAME, altname.encode("utf-8", "surrogateescape") + b"\0")
+    names = attribute(IFLA_PROP_LIST | NLA_F_NESTED, name)
+    netlink.change(RTM_DELLINKPROP, IFINFOMSG.pack(0, 0, link, 0, 0) + names)

@@ -6,6 +6,7 @@ Interfaces stand in them by name: an index means nothing to who reads a record. 
 from __future__ import annotations
 
 from multinic_cni.conf.checker import check
+from multinic_cni.invocation import LONGEST_IFNAME
 from multinic_cni.messages import RTN_UNICAST
 from multinic_cni.route_messages import RT_SCOPE_UNIVERSE, RTPROT_STATIC
 from multinic_cni.values import Value
@@ -79,6 +80,7 @@ Step = RouteStep | RuleStep | SysctlStep | NeighborStep
 
 TEXT: Schema = ("string",)
 NUMBER: Schema = ("integer", 0, 0xFFFF_FFFF)
+OCTET: Schema = ("integer", 0, 0xFF)
 ADDRESS: Schema = ("format", "ip-address")
 CIDR: Schema = ("format", "cidr")
 HOP: Schema = (
@@ -93,13 +95,9 @@ SCHEMAS: dict[str, Schema] = {
             "type": (True, TEXT),
             "nic": (True, TEXT),
             "dst": (True, CIDR),
-            "table": (True, NUMBER),
             "hops": (True, ("list", HOP, 0, None)),
-            "kind": (True, NUMBER),
-            "protocol": (True, NUMBER),
-            "scope": (True, NUMBER),
-            "metric": (True, NUMBER),
-            "mtu": (True, NUMBER),
+            **dict.fromkeys(("table", "metric", "mtu"), (True, NUMBER)),
+            **dict.fromkeys(("kind", "protocol", "scope"), (True, OCTET)),
             "src": (False, ADDRESS),
             "goes": (True, ("boolean",)),
         },
@@ -222,18 +220,28 @@ def _from_route(step: RouteStep) -> dict[str, Any]:
     }
 
 
-def _number(document: Document, key: str) -> int:
-    return parse_address(document[key])[1] if key in document else 0
+def _number(document: Document, key: str, version: int) -> int:
+    """Return an address of a route's family, 0 where there is none."""
+    family, number = parse_address(document[key]) if key in document else (version, 0)
+    if family != version:
+        message = f"routing: {document[key]} is not of IPv{version}"
+        raise DamagedStepsError(message)
+    return number
 
 
 def _read_route(document: Document) -> RouteStep:
+    network = Network.parse(document["dst"])
     hops = tuple(
-        NamedHop(ifname=hop["dev"], gateway=_number(hop, "gw"), onlink=hop.get("onlink", False))
+        NamedHop(
+            ifname=hop["dev"],
+            gateway=_number(hop, "gw", network.version),
+            onlink=hop.get("onlink", False),
+        )
         for hop in document["hops"]
     )
     return RouteStep(
         nic=document["nic"],
-        network=Network.parse(document["dst"]),
+        network=network,
         table=document["table"],
         hops=hops,
         kind=document["kind"],
@@ -241,19 +249,25 @@ def _read_route(document: Document) -> RouteStep:
         scope=document["scope"],
         metric=document["metric"],
         mtu=document["mtu"],
-        source=_number(document, "src"),
+        source=_number(document, "src", network.version),
         goes=document["goes"],
     )
 
 
 def _read_rule(document: Document) -> RuleStep:
+    version, oif = document["version"], document["oif"]
+    source = Network.parse(document["from"]) if "from" in document else None
+    families = {version, source.version if source else version}
+    if families not in ({4}, {6}) or len(oif.encode()) > LONGEST_IFNAME:
+        message = f"routing: a rule of IPv{version} cannot be from {source}, oif {oif[:40]!r}"
+        raise DamagedStepsError(message)
     return RuleStep(
         nic=document["nic"],
-        version=document["version"],
+        version=version,
         priority=document["priority"],
         table=document["table"],
-        source=Network.parse(document["from"]) if "from" in document else None,
-        oif=document["oif"],
+        source=source,
+        oif=oif,
     )
 
 
