@@ -82,7 +82,7 @@ def _static(addresses: list[dict[str, str]], ipam: Mapping[str, Any]) -> dict[st
     """
     block: dict[str, Any] = {"type": "static", "addresses": addresses}
     links = [Network.around(*split_cidr(each["address"])) for each in addresses]
-    routes = [_with_gateway(route, addresses) for route in ipam.get("routes") or ()]
+    routes = [_with_gateway(route, addresses) for route in _of_delegates(ipam.get("routes") or ())]
     reachable = [
         route
         for route in routes
@@ -93,6 +93,16 @@ def _static(addresses: list[dict[str, str]], ipam: Mapping[str, Any]) -> dict[st
     if ipam.get("dns"):
         block["dns"] = ipam["dns"]
     return block
+
+
+def _of_delegates(routes: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Leave out what becomes one multipath route over the NICs, when all of them are there."""
+    if len(routes) < 2:  # noqa: PLR2004 - one destination twice
+        return routes
+    from multinic_cni.conf.routing import multipath_routes  # noqa: PLC0415 - for those with several
+
+    ours = multipath_routes(routes)
+    return [route for route in routes if route not in ours]
 
 
 def _with_gateway(
@@ -116,6 +126,7 @@ def _per_master(nic: Nic, ipam: Mapping[str, Any]) -> dict[str, Any]:
         message = f"ipam.args has no entry for NIC {nic.name}; it has {', '.join(ipam['args'])}"
         raise CniError(BAD_CONF, message)
     block = {**arguments, "type": ipam["ipam_type"]}
-    if ipam.get("routes") and "routes" not in block:
-        block["routes"] = ipam["routes"]
+    routes = _of_delegates(ipam.get("routes") or ())
+    if routes and "routes" not in block:
+        block["routes"] = routes
     return block

@@ -55,6 +55,11 @@ HINTS: Sequence[tuple[str, Sequence[str], str]] = (
         "{nic} has gone since it was chosen: its driver was unbound, or it went into another netns",
     ),
     ("link not found", ANY, "{nic} has gone since it was chosen, or got another name"),
+    (
+        "no veth peer",
+        ("bandwidth",),
+        "it shapes the node's end of a veth, and links on a NIC have none: leave bandwidth out",
+    ),
 )
 
 

@@ -10,7 +10,7 @@ from multinic_cni.judging import NodeJudge, PodJudge
 from multinic_cni.log import log
 from multinic_cni.plan import admin_of, wish_of
 from multinic_ipam.networks import Network
-from multinic_selectors.candidates import SelectionError, Wish
+from multinic_selectors.candidates import SelectionError, Wish, candidates_among, unmatched
 from multinic_selectors.devices import is_auxiliary, normal_pci_address
 from multinic_selectors.selection import first, select
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.host import Host
     from multinic_cni.plan import Asked
-    from multinic_selectors.candidates import Admin
+    from multinic_selectors.candidates import Admin, Choice
     from multinic_selectors.loads import Load
     from multinic_selectors.rails import Rails
     from multinic_selectors.selection import Pick, Selection
@@ -35,15 +35,22 @@ NO_NIC_DRIVERS = frozenset({"vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub"
 COUNTING = frozenset({"topology", "perfOpt", "costOpt"})
 
 
-def choose(conf: NetConf, host: Host, devices: Devices, loads: Loads) -> Selection:
+def choose(
+    conf: NetConf,
+    host: Host,
+    devices: Devices,
+    loads: Loads,
+    found_out: Mapping[str, str] | None = None,
+) -> Selection:
     """Choose NICs for a pod; CniError 100 says why not each other, 2 or 7 what is wrong in a wish.
 
     `devices` returns the PCI addresses of what the pod has besides NICs, `loads` what other pods
-    have taken of each NIC; both are asked only by strategies that need them.
+    have taken of each NIC; both are asked only by strategies that need them. `found_out` is what
+    the call knows of NICs' troubles besides.
     """
     asked = wish_of(conf)
     try:
-        judge = PodJudge(conf, host, asked.class_name)
+        judge = PodJudge(conf, host, asked.class_name, found_out)
         judge.refuse_unknown_classes(pod=True)
         admin = _admin(conf, host)
         _serve_devices(conf, host, admin, asked.wish)
@@ -81,6 +88,22 @@ def choose_for_nobody(conf: NetConf, host: Host) -> Selection:
         judge = NodeJudge(conf, host)
         judge.refuse_unknown_classes(pod=False)
         return select(host.nics, _admin(conf, host), Wish(), judge)
+    except SelectionError as error:
+        raise _no_nics(error, conf, host, Wish()) from error
+
+
+def all_of_network(conf: NetConf, host: Host) -> tuple[list[Choice], list[tuple[str, str]]]:
+    """Return every NIC that pods of a network may get, in whatever state, and what is missing.
+
+    (entry, why) are the conf's entries that fit no NIC. Raises CniError as `choose`.
+    """
+    try:
+        judge = NodeJudge(conf, host)
+        judge.refuse_unknown_classes(pod=False)
+        admin = _admin(conf, host)
+        candidates, _ = candidates_among(host.nics, admin)
+        fitting = [choice for choice in candidates if not judge.misfit(choice.nic)]
+        return fitting, unmatched(host.nics, admin)
     except SelectionError as error:
         raise _no_nics(error, conf, host, Wish()) from error
 

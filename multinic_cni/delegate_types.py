@@ -27,6 +27,10 @@ DEVICE_KEYS = frozenset({"device", "hwaddr", "kernelpath", "pciBusID"})
 # alone rdma does not find a NIC that is in the pod already, nor one of InfiniBand.
 FIND_THE_FUNCTION = frozenset({"rdma"})
 
+# They take the size of the frames, `mtu`, for the interface that they make. Of the others, the
+# interface gets it when they have ended.
+TAKE_AN_MTU = frozenset({"macvlan", "ipvlan", "aws-ipvlan", "vlan", "bridge", "ptp"})
+
 # They move the NIC itself into the pod, and set it up there.
 TAKE_THE_NIC = frozenset({"host-device", "sriov", "sriov-cni", "ib-sriov", "ib-sriov-cni"})
 # Of these, a NIC that they have left in the pod is ours to bring back. The others remember where
@@ -34,8 +38,9 @@ TAKE_THE_NIC = frozenset({"host-device", "sriov", "sriov-cni", "ib-sriov", "ib-s
 LEAVE_THE_NIC = frozenset({"host-device"})
 
 # One global lock in the plugin serialises these anyway, and rebinding devices side by side fails
-# (ib-sriov-cni PR 21, rdma-cni PR 21).
-ONE_AFTER_ANOTHER = frozenset({"ib-sriov", "ib-sriov-cni", "rdma"})
+# (ib-sriov-cni PR 21, rdma-cni PR 21). vrf looks for its VRF and then makes it, and the last that
+# leaves deletes it: two of one pod fail on each other's. (sbr takes a lock by itself.)
+ONE_AFTER_ANOTHER = frozenset({"ib-sriov", "ib-sriov-cni", "rdma", "vrf"})
 
 # Its DEL returns before the IPAM's DEL when the netns is gone (plugins, host-device cmdDel).
 FORGETS_IPAM_WITHOUT_NETNS = frozenset({"host-device"})

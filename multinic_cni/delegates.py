@@ -11,6 +11,7 @@ from multinic_cni.delegate_types import (
     ONE_AFTER_ANOTHER,
     PER_INTERFACE_ARGS,
     PER_INTERFACE_CAPABILITIES,
+    TAKE_AN_MTU,
 )
 from multinic_cni.values import Value
 
@@ -32,6 +33,32 @@ class Wanted(Value):
 
 
 NOTHING = Wanted()
+LONGEST_LINK_NAME, HIGHEST_VLAN = 15, 4094
+
+
+def link_for_delegate(nic: str, vlan_id: int) -> str:
+    """Return the link that the delegate gets for a NIC: the NIC, or with an id a VLAN on it.
+
+    Where `<nic>.<id>` is too long for a link, a digest stands for the NIC: always the same one.
+    """
+    if not vlan_id:
+        return nic
+    name = f"{nic}.{vlan_id}"
+    if len(name.encode()) <= LONGEST_LINK_NAME:
+        return name
+    digest = 0x811C9DC5  # FNV-1a: importing hashlib costs milliseconds
+    for byte in nic.encode():
+        digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return f"vl{digest:08x}.{vlan_id}"
+
+
+def vlan_id_of(link: str) -> int:
+    """Return the id in a name that `link_for_delegate` has made; 0 where it is none."""
+    nic, _, text = link.rpartition(".")
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(HIGHEST_VLAN))
+    if not nic or "/" in link or "\0" in link or not is_number:
+        return 0
+    return int(text) if int(text) <= HIGHEST_VLAN else 0
 
 
 def chain_confs(
@@ -52,6 +79,8 @@ def chain_confs(
         own = dict(template)
         if position == 0 and nic is not None:
             _name_nic(own, nic, function)
+        if position == 0 and conf.mtu and own["type"] in TAKE_AN_MTU:
+            own["mtu"] = conf.mtu
         if position == 0 and ipam is not None:
             own["ipam"] = dict(ipam)
         if own["type"] in FIND_THE_FUNCTION and function:

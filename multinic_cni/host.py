@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from multinic_selectors.sysfs import Sysfs
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+VERBS = "/dev/infiniband"  # the files by which programs use RDMA devices
 
 
 class Host:
@@ -62,6 +63,11 @@ class Host:
 
     def _indexes(self) -> Mapping[str, int]:
         return {nic.name: nic.index for nic in self.nics}
+
+    @property
+    def has_rdma(self) -> bool:
+        """Tell whether programs can use RDMA here, without a look at any device."""
+        return os.access(f"{self._root}{VERBS}", os.F_OK)
 
     @property
     def file(self) -> NodeFile:

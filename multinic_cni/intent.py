@@ -8,7 +8,7 @@ from multinic_cni.attachments.record import NicRecord, Record
 from multinic_cni.cancellation import cancelled
 from multinic_cni.conflicts import use_of
 from multinic_cni.delegate_types import TAKE_THE_NIC
-from multinic_cni.delegates import can_be_probed, chain_confs
+from multinic_cni.delegates import can_be_probed, chain_confs, link_for_delegate
 from multinic_cni.errors import NO_ADDRESS, TRY_AGAIN, CniError
 from multinic_cni.log import log
 from multinic_cni.nic_uses import NicUse, begin_use
@@ -21,6 +21,7 @@ from multinic_ipam.reservation import Owner
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from multinic_cni.attachments.claim import Claim
     from multinic_cni.invocation import Invocation
@@ -44,6 +45,7 @@ class Intent:
         self._owner = Owner(plan.call.container_id, plan.call.ifname)
         self._account = Account(plan.conf.data_dir, plan.deadline, self._owner)
         self._use = use_of(plan.conf.chain[0])
+        self._formers: list[dict[str, Any]] = [{} for _ in plan.choices]
         self._sticky_name = self._name_for_sticky() if plan.conf.ipam.get("sticky") else ""
 
     def _name_for_sticky(self) -> str:
@@ -56,15 +58,29 @@ class Intent:
 
         Raises CniError; what is reserved then stands in the record, if one is written.
         """
+        if self._use in TAKE_THE_NIC:
+            self._formers = self._note_nics()
         if uses_store(self._plan.conf):
             wants = self._wants()
             addresses = self._swept_if_crowded(lambda: self._reserve(wants))
             self._probe(wants, addresses)
-        elif self._use:
+        elif self._use or self._plan.conf.vlan:
             with_store(self._plan.conf.data_dir, self._plan.deadline, self._write_without_addresses)
         else:
             self._write(self._no_addresses)
         return self._record
+
+    def _note_nics(self) -> list[dict[str, Any]]:
+        """Return what the NICs that go into the pod are now; CniError 102 if one cannot go."""
+        from multinic_cni.handover.former import to_document  # noqa: PLC0415 - if NICs are moved
+        from multinic_cni.handover.noting import note, note_in_whole, refuse_clashes  # noqa: PLC0415
+
+        conf = self._plan.conf
+        nics = [choice.nic for choice in self._plan.choices]
+        refuse_clashes(self._use, nics, self._plan.names, self._pod.netlink.links())
+        in_whole = conf.restore or conf.ipam.get("type") == "host-device-ipam"
+        formers = note_in_whole(nics) if in_whole else note(nics)
+        return [to_document(former.but(restore=conf.restore)) for former in formers]
 
     @property
     def _no_addresses(self) -> Addresses:
@@ -73,19 +89,33 @@ class Intent:
     def _write_without_addresses(self, store: Store) -> None:
         self._begin_use(store)
         self._write(self._no_addresses)
+        self._join_vlans(store)
 
     def _begin_use(self, store: Store) -> None:
         """Refuse what would break others' links on the NICs; the store's lock is held."""
         plan = self._plan
-        if self._use:
+        if self._use or plan.conf.vlan:
             wanted = NicUse(
                 network=plan.conf.name,
                 owner=self._owner,
                 use=self._use,
                 nics=[choice.nic for choice in plan.choices],
                 present=[nic.name for nic in plan.host.nics],
+                links=[self._link_of(choice.nic) for choice in plan.choices if plan.conf.vlan],
             )
             begin_use(store.root, plan.conf.data_dir, wanted)
+
+    def _join_vlans(self, store: Store) -> None:
+        """Make the VLANs that are wanted; the store's lock is held, and the record is written."""
+        conf = self._plan.conf
+        if conf.vlan:
+            from multinic_cni.vlans import join  # noqa: PLC0415 - where it is asked for
+
+            nics = [choice.nic for choice in self._plan.choices]
+            join(store.root, conf.name, self._owner, nics, conf.vlan)
+
+    def _link_of(self, nic: Nic) -> str:
+        return link_for_delegate(nic.name, self._plan.conf.vlan)
 
     def _wants(self) -> list[Want]:
         plan, ipam = self._plan, self._plan.conf.ipam
@@ -119,6 +149,7 @@ class Intent:
     def _commit(self, store: Store, addresses: Addresses) -> None:
         """Write down what is about to be reserved; the store's lock is held."""
         self._write(addresses)
+        self._join_vlans(store)
         if self._sticky_name:
             from multinic_cni.upkeep.sticky import remember  # noqa: PLC0415 - see above
 
@@ -180,7 +211,7 @@ class Intent:
         from multinic_cni.probing import Target  # noqa: PLC0415 - see above
 
         return [
-            Target(nic=choice.nic.name, version=version, number=number)
+            Target(nic=self._link_of(choice.nic), version=version, number=number)
             for choice, own in zip(self._plan.choices, addresses, strict=True)
             for reservation, _ in own
             if reservation.address not in probed
@@ -215,14 +246,26 @@ class Intent:
                     mac=choice.nic.mac,
                     megabits=choice.megabits,
                     pci=self._device_taken(choice.nic, function),
+                    former=former,
+                    master=self._link_of(choice.nic) if conf.vlan else "",
                     ifname=ifname,
                     confs=chain_confs(
-                        conf, choice.nic.name, ipam_block(conf, choice.nic, own), wanted, function
+                        conf,
+                        self._link_of(choice.nic),
+                        ipam_block(conf, choice.nic, own),
+                        wanted,
+                        function,
                     ),
                     reservations=tuple(reservation for reservation, _ in own),
                 )
-                for choice, function, ifname, own, wanted in zip(
-                    plan.choices, plan.functions, plan.names, addresses, plan.wanted, strict=True
+                for choice, function, former, ifname, own, wanted in zip(
+                    plan.choices,
+                    plan.functions,
+                    self._formers,
+                    plan.names,
+                    addresses,
+                    plan.wanted,
+                    strict=True,
                 )
             ),
         )

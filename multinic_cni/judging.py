@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 
-from multinic_cni.conflicts import conflict_on, use_of
+from multinic_cni.conflicts import conflict_below, conflict_on, use_of, wanted_size
 from multinic_cni.delegate_types import TAKE_THE_NIC
-from multinic_cni.delegates import wants_function
+from multinic_cni.delegates import link_for_delegate, wants_function
 from multinic_cni.errors import BAD_CONF, CniError, io_failure
 from multinic_cni.jsontext import decode
 from multinic_cni.nic_uses import OtherUses
 from multinic_selectors.selection import Judge
 
+SCALABLE = ".sf."  # in the name of an auxiliary device
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.host import Host
@@ -57,7 +59,7 @@ class NodeJudge(Judge):
             reason = self._classes.misfit(nic, name)
             if reason:
                 return reason
-        return self._lack_of_function(nic)
+        return self._lack_of_function(nic) or self._lack_of_required_rdma(nic)
 
     def trouble(self, nic: Nic) -> str:
         """Return what probers say; else what the kernel does, of RDMA too where it is wanted."""
@@ -71,8 +73,14 @@ class NodeJudge(Judge):
         return self._lack_of_rdma(nic) if word is None else word
 
     def conflict(self, nic: Nic) -> str:
-        policy = self._conf.attach_policy
-        seen = conflict_on(nic, self._conf.chain, _Surroundings(self._host), rdma=policy.rdma)
+        rdma, size = self._conf.attach_policy.rdma, wanted_size(self._conf)
+        chain, node = self._conf.chain, _Surroundings(self._host)
+        if self._conf.vlan:
+            name = link_for_delegate(nic.name, self._conf.vlan)
+            vlan = next((each for each in self._host.nics if each.name == name), None)
+            seen = conflict_below(nic, vlan, chain, node, rdma=rdma, size=size)
+        else:
+            seen = conflict_on(nic, chain, node, rdma=rdma, size=size)
         return seen or self._conflict_in_pods(nic)
 
     def _conflict_in_pods(self, nic: Nic) -> str:
@@ -80,7 +88,7 @@ class NodeJudge(Judge):
         if not self._host.is_this_node:
             return ""
         try:
-            return self._others.conflict_if_noted(nic)
+            return self._others.conflict_if_noted(nic, link_for_delegate(nic.name, self._conf.vlan))
         except OSError:
             return ""  # whoever looks again says so
 
@@ -95,6 +103,13 @@ class NodeJudge(Judge):
 
     def _word_on(self, nic: Nic) -> str | None:
         return self._health.word_on(nic.name) if self._health else None
+
+    def _lack_of_required_rdma(self, nic: Nic) -> str:
+        if not self._conf.attach_policy.rdma_required:
+            return ""
+        # host-device's NICs come back down, VFs begin so: their ports are up once the pod has them.
+        waits = not nic.up and self._conf.chain[0]["type"] in TAKE_THE_NIC
+        return self._lack_of_rdma(nic) or ("" if waits else self._sleep_of_rdma(nic))
 
     def _lack_of_rdma(self, nic: Nic) -> str:
         if not self._conf.attach_policy.rdma or self._host.sysfs.rdma_ports(nic.name):
@@ -138,9 +153,25 @@ class NodeJudge(Judge):
 
 
 class PodJudge(NodeJudge):
-    """Judges for a pod that is attached now: it cannot have a NIC that is moving just then."""
+    """Judges for a pod that is attached now: it cannot have a NIC that is moving just then.
+
+    `found_out` has troubles of NICs that this call has come upon, by their names.
+    """
 
     _known_moves: Moves | None = None
+
+    def __init__(
+        self,
+        conf: NetConf,
+        host: Host,
+        wished_class: str = "",
+        found_out: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(conf, host, wished_class)
+        self._found_out = found_out or {}
+
+    def trouble(self, nic: Nic) -> str:
+        return self._found_out.get(nic.name) or super().trouble(nic)
 
     def conflict(self, nic: Nic) -> str:
         return self._movement(nic) or super().conflict(nic)
@@ -185,3 +216,7 @@ class _Surroundings:
 
     def rdma_devices(self, nic: Nic) -> Sequence[str]:
         return [port.device for port in self._host.sysfs.rdma_ports(nic.name)]
+
+    def scalable_function(self, nic: Nic) -> str:
+        device = self._host.sysfs.auxiliary_device(nic.name)
+        return device if SCALABLE in device else ""

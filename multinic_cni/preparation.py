@@ -9,6 +9,7 @@ from multinic_cni.choosing import (
     pods_that_went_may_be_why,
     takes_turn,
 )
+from multinic_cni.conflicts import uneven_mtus
 from multinic_cni.delegates import (
     can_use_function,
     chain_confs,
@@ -50,7 +51,8 @@ SERVED = frozenset({"nics", "masters", "master", "class", "target", "ips", "mac"
 class Plan(Value):
     """One ADD: `choices`, `functions`, `names` and `wanted` belong together.
 
-    `functions` are PCI addresses, empty for NICs without, or where nobody asks for them.
+    `functions` are PCI addresses, empty for NICs without, or where nobody asks for them. `rdma` has
+    the RDMA devices by NIC, for the log.
     `turn` is to be ended when the record is written, by which other calls count.
     """
 
@@ -60,6 +62,7 @@ class Plan(Value):
     host: Host
     choices: Sequence[Choice]
     functions: Sequence[str]
+    rdma: Mapping[str, str]
     device_info: DeviceInfo | None
     names: list[str]
     requests: Requests
@@ -100,8 +103,11 @@ def _prepare(
     turn: Turn | None,
 ) -> Plan:
     previous = read_result(conf.prev_result, "prevResult")
-    selection = _selection(conf, host, devices)
+    selection = _selection_by_gateways(conf, host, devices, deadline)
     _log(selection)
+    uneven = uneven_mtus(conf, [choice.nic for choice in selection.chosen])
+    if uneven:
+        log.warning(uneven)
     choices = selection.chosen
     requests = without_served(read_requests(call, conf), previous)
     _warn_of_requests(call, conf)
@@ -118,6 +124,7 @@ def _prepare(
         host=host,
         choices=choices,
         functions=functions,
+        rdma=_rdma_of(conf, host, choices),
         device_info=_device_info(conf, host, choices, functions),
         names=names,
         requests=requests,
@@ -139,6 +146,15 @@ def functions_of(conf: NetConf, host: Host, choices: Sequence[Choice]) -> list[s
     return [host.sysfs.pci_address(choice.nic.name) for choice in choices]
 
 
+def _rdma_of(conf: NetConf, host: Host, choices: Sequence[Choice]) -> Mapping[str, str]:
+    """Name the NICs' RDMA devices while the NICs are here; a node without RDMA opens no file."""
+    if not uses_nic(conf) or not (conf.attach_policy.rdma or host.has_rdma):
+        return {}
+    from multinic_cni.rdma_naming import rdma_devices  # noqa: PLC0415 - where there is RDMA
+
+    return rdma_devices(host, [choice.nic for choice in choices])
+
+
 def _device_info(
     conf: NetConf, host: Host, choices: Sequence[Choice], functions: Sequence[str]
 ) -> DeviceInfo | None:
@@ -156,7 +172,24 @@ def _file_for(conf: NetConf) -> object:
     return conf.runtime_config.get("CNIDeviceInfoFile")
 
 
-def _selection(conf: NetConf, host: Host, devices: Sequence[str]) -> Selection:
+def _selection_by_gateways(
+    conf: NetConf, host: Host, devices: Sequence[str], deadline: float
+) -> Selection:
+    """Choose, and ask the gateways of the chosen NICs where the conf wants it."""
+    if conf.routing is None or conf.routing.gateway_check == "off":
+        return _selection(conf, host, devices)
+    from multinic_cni.gateways import GatewayCheck  # noqa: PLC0415 - if asked for
+
+    check = GatewayCheck(conf, deadline, lambda choices: wanted_pools(conf, choices, host))
+    return check.select(lambda silent: _selection(conf, host, devices, silent))
+
+
+def _selection(
+    conf: NetConf,
+    host: Host,
+    devices: Sequence[str],
+    found_out: Mapping[str, str] | None = None,
+) -> Selection:
     """Choose; where NICs fall short, pods that went and had no DEL are not counted any more."""
 
     def loads() -> Mapping[str, Load]:
@@ -170,11 +203,11 @@ def _selection(conf: NetConf, host: Host, devices: Sequence[str]) -> Selection:
         return liveness.loads_of_the_living(conf.data_dir, host.nics)
 
     try:
-        return choose(conf, host, lambda: devices, loads)
+        return choose(conf, host, lambda: devices, loads, found_out)
     except CniError as error:
         if not pods_that_went_may_be_why(conf, error):
             raise
-        return choose(conf, host, lambda: devices, loads_of_the_living)
+        return choose(conf, host, lambda: devices, loads_of_the_living, found_out)
 
 
 def _devices_of_pod(host: Host, call: Invocation) -> Sequence[str]:

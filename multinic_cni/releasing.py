@@ -17,8 +17,18 @@ if TYPE_CHECKING:
 
 def release(data_dir: str, deadline: float, record: Record) -> None:
     """Release what the record holds; addresses that are somebody else's by now stay theirs."""
-    if record.reservations:
-        with_store(data_dir, deadline, lambda store: release_own(store, data_dir, record))
+    on_vlans = any(nic.master for nic in record.nics)
+    if not record.reservations and not on_vlans:
+        return
+
+    def release_all(store: Store) -> None:
+        release_own(store, data_dir, record)
+        if on_vlans:
+            from multinic_cni.vlans import leave  # noqa: PLC0415 - for those that have some
+
+            leave(store.root, data_dir, record)
+
+    with_store(data_dir, deadline, release_all)
 
 
 def release_own(store: Store, data_dir: str, record: Record) -> int:
@@ -39,7 +49,7 @@ def release_own(store: Store, data_dir: str, record: Record) -> int:
 
 
 def release_all_of(data_dir: str, network: str, owner: Owner, deadline: float) -> None:
-    """Release every address of an owner whose record cannot be read. Walks the whole store."""
+    """Release all of an owner whose record cannot be read. Walks the whole store."""
 
     def find_and_release(store: Store) -> None:
         key = key_of(owner.container_id, owner.ifname)
@@ -52,5 +62,8 @@ def release_all_of(data_dir: str, network: str, owner: Owner, deadline: float) -
             and reservation.address not in others
         ]
         store.release(held, owner)
+        from multinic_cni.vlans import leave_all  # noqa: PLC0415 - where a record is damaged
+
+        leave_all(store.root, data_dir, network, key)
 
     with_store(data_dir, deadline, find_and_release)

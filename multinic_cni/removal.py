@@ -7,11 +7,11 @@ import time
 from multinic_cni import host
 from multinic_cni.attaching import detach
 from multinic_cni.compensation import (
-    bring_nics_back,
     delete_own_links,
     delete_temporary_links,
+    may_have_left,
 )
-from multinic_cni.delegate_types import LEAVE_NOTHING
+from multinic_cni.delegate_types import TAKE_THE_NIC
 from multinic_cni.delegation import Delegation
 from multinic_cni.errors import TRY_AGAIN, CniError
 from multinic_cni.log import log
@@ -49,7 +49,6 @@ def remove(
     pod = pod_of(record, netns)
     if record.complete:
         _say_begun(claim, record)
-    still_there: list[CniError] = []
     try:
         delegation = Delegation(
             container_id=record.container_id,
@@ -59,12 +58,13 @@ def remove(
             environment=environment,
         )
         claim.let_children_inherit()
-        outcomes = detach(record, delegation, deadline)
-        if pod:
-            still_there = bring_nics_back(record, pod)
-            if not record.complete:
-                delete_temporary_links(record, pod)
-        pending = still_there + _worth_a_retry(outcomes, pod)
+        _take_routes_back(record, pod)
+        replaced = _replaced_nics(record, pod)
+        outcomes = _detach(record, delegation, replaced, deadline)
+        still_there = _bring_nics_home(record, pod, data_dir, deadline)
+        if pod and not record.complete:
+            delete_temporary_links(record, pod)
+        pending = still_there + _worth_a_retry(outcomes, replaced, pod)
     finally:
         if pod:
             pod.close()
@@ -77,6 +77,54 @@ def remove(
     release(data_dir, deadline, record)
     claim.forget()
     return []
+
+
+def _take_routes_back(record: Record, pod: PodNetns | None) -> None:
+    """Undo what was set in the pod beside the delegates' work; the netns takes the rest with it."""
+    if not pod or not record.routing:
+        return
+    from multinic_cni.routing.leaving import take_back  # noqa: PLC0415 - where something was set
+
+    take_back(record, pod)
+
+
+def _takes_nics(record: Record) -> bool:
+    """Tell whether NICs themselves went into the pod. A boot brings home all that there are."""
+    takes = any(nic.confs and nic.confs[0]["type"] in TAKE_THE_NIC for nic in record.nics)
+    return takes and record.boot_id == host.boot_id()
+
+
+def _replaced_nics(record: Record, pod: PodNetns | None) -> set[str]:
+    """Return the inner names that the pod has given to other links than the NICs."""
+    if not pod or not _takes_nics(record):
+        return set()
+    from multinic_cni.handover.returning import replaced_in  # noqa: PLC0415 - if NICs were moved
+
+    return replaced_in(pod, record)
+
+
+def _detach(
+    record: Record, delegation: Delegation, replaced: set[str], deadline: float
+) -> list[Detached]:
+    """Execute DEL of all delegates; those of replaced NICs must not see what the pod has there."""
+    if not replaced:
+        return detach(record, delegation, deadline)
+    own, others = (
+        record.but(nics=tuple(nic for nic in record.nics if (nic.ifname in replaced) is told))
+        for told in (False, True)
+    )
+    blind = delegation.but(netns="")
+    return [*detach(own, delegation, deadline), *detach(others, blind, deadline)]
+
+
+def _bring_nics_home(
+    record: Record, pod: PodNetns | None, data_dir: str, deadline: float
+) -> list[CniError]:
+    if not _takes_nics(record):
+        return []
+    from multinic_cni.handover.returning import Return  # noqa: PLC0415 - see above
+
+    return Return(record, pod, data_dir).bring_home(deadline)
 
 
 def _say_begun(claim: Claim, record: Record) -> None:
@@ -98,21 +146,24 @@ def pod_of(record: Record, netns: str) -> PodNetns | None:
     return open_same((netns, record.netns), record.netns_id)
 
 
-def _worth_a_retry(outcomes: list[Detached], pod: PodNetns | None) -> list[CniError]:
+def _worth_a_retry(
+    outcomes: list[Detached], replaced: set[str], pod: PodNetns | None
+) -> list[CniError]:
     """Return the errors after which something may be left.
 
-    That is a link in the pod, an IPAM's address, or what a delegate keeps on the node. Others are
-    history: the NIC has vanished and its children with it, or the netns is gone.
+    That is a link in the pod, if it is not the pod's own, an IPAM's address, or what a delegate
+    keeps on the node. Others are history: the NIC has vanished and its children with it, or the
+    netns is gone.
     """
     failed = [outcome for outcome in outcomes if outcome.errors]
     links = pod.netlink.links() if pod and failed else []
-    names = {link.name for link in links}
+    names = {link.name for link in links} - replaced
     left = {outcome.nic.ifname for outcome in failed if outcome.nic.ifname in names}
     if pod and left:
         left -= delete_own_links([outcome.nic for outcome in failed], links, pod)
     pending: list[CniError] = []
     for outcome in failed:
-        keeps_something = any(kind not in LEAVE_NOTHING for kind, _ in outcome.errors)
+        keeps_something = any(may_have_left(kind, outcome.nic) for kind, _ in outcome.errors)
         if outcome.ipam_pending or keeps_something or outcome.nic.ifname in left:
             pending += [error for _, error in outcome.errors]
         else:

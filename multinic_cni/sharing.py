@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from multinic_cni.addressing import Alternatives
     from multinic_cni.conf.netconf import NetConf
     from multinic_cni.conf.share_words import Allocation, Words
-    from multinic_cni.host_index import HostIndex, ThisNode
+    from multinic_cni.host_index import Derivation, HostIndex, ThisNode
     from multinic_ipam.pools import Pool
-    from multinic_ipam.shares import Share
+    from multinic_ipam.shares import Cut, Share
     from multinic_selectors.candidates import Choice
     from multinic_selectors.nics import Nic
 
@@ -48,6 +48,19 @@ class NicShare(Value):
     pool: Pool
     host_index: HostIndex | None = None
     by_name: bool = False
+
+
+class NicCut(Value):
+    """How all nodes share one network of a NIC.
+
+    `host_index` is this node's, None where the index does not matter for it. `derivation` is what
+    the NIC's own address says of it. `allocations` name the shares of some nodes instead.
+    """
+
+    cut: Cut
+    derivation: Derivation
+    host_index: HostIndex | None
+    allocations: Sequence[Allocation]
 
 
 class NicShares(Value):
@@ -90,6 +103,27 @@ class Sharing:
             raise CniError(BAD_CONF, message) from None
         return NicShares(choice=choice, families=list(families.values()))
 
+    def cuts_of(self, choice: Choice) -> list[NicCut]:
+        """Return how each network of a NIC is shared; CniError 7 as `of`."""
+        try:
+            return [self._cut(choice, *each) for each in _networks(self._conf, choice)]
+        except GeometryError as error:
+            message = f"no addresses for NIC {choice.nic.name}: {error}"
+            raise CniError(BAD_CONF, message) from None
+
+    def _cut(self, choice: Choice, network: Network, words: Words) -> NicCut:
+        cut = cut_of(words, network)
+        own, others = self._allocated(network, words)
+        derivation = self._derivation(choice, cut)
+        decides = own is None and cut.deals
+        index = self._node.index_of(choice.nic.name, derivation) if decides else None
+        allocations = [*others, *([own] if own else ())]
+        return NicCut(cut=cut, derivation=derivation, host_index=index, allocations=allocations)
+
+    def _derivation(self, choice: Choice, cut: Cut) -> Derivation:
+        alone = _masters_sharing(self._conf.ipam, cut.network) <= 1
+        return derive(choice.nic, _master_net(self._conf, choice), cut, alone=alone)
+
     def _one(self, choice: Choice, network: Network, words: Words) -> NicShare:
         cut = cut_of(words, network)
         own, others = self._allocated(network, words)
@@ -97,9 +131,7 @@ class Sharing:
         if own is not None:
             share = allocated_share(cut, own)
         elif cut.deals:
-            alone = _masters_sharing(self._conf.ipam, network) <= 1
-            derivation = derive(choice.nic, _master_net(self._conf, choice), cut, alone=alone)
-            index = self._node.index_of(choice.nic.name, derivation)
+            index = self._node.index_of(choice.nic.name, self._derivation(choice, cut))
             share = cut.share(index.number)
         else:
             share = cut.share(0)

@@ -33,7 +33,8 @@ paths() {
     -o -name physfn -o -name 'virtfn*' -o -name speed -o -name duplex -o -name operstate \
     -o -name ifindex -o -name dev_port -o -name phys_port_name -o -path '*/drm/*/uevent' \
     -o -path '*/infiniband/*/ports/*/state' -o -path '*/infiniband/*/ports/*/link_layer' \
-    -o -path '*/gid_attrs/ndevs/*' -o -path '*/kfd/topology/nodes/*/properties' \) || true
+    -o -path '*/gid_attrs/ndevs/*' -o -path '*/net/*/lower_*' \
+    -o -path '*/kfd/topology/nodes/*/properties' \) || true
   find /sys/module/ib_core/parameters/netns_mode /proc/sys/kernel/{hostname,random/boot_id} \
     /proc/driver/nvidia/gpus/*/information /var/lib/cni/multinic -type f || true
 }

@@ -104,7 +104,9 @@ def _tagged(options: list[Json], definitions: Json) -> Schema:
 def _object(schema: Json, definitions: Json) -> Schema:
     extra = schema.get("additionalProperties", True)
     if "properties" not in schema:
-        return ("map", ("any",) if extra is True else convert(extra, definitions))
+        values = ("any",) if extra is True else convert(extra, definitions)
+        names = schema.get("propertyNames")
+        return ("map", values, names["format"]) if names else ("map", values)
     required = schema.get("required", [])
     keys = {
         key: (key in required, convert(value, definitions))

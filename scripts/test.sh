@@ -11,6 +11,7 @@ VENV=build/test-venv
 PACKAGES=(python3-venv libpython3.11 binutils git) # the build, and tests/unit
 NETWORK_PACKAGES=(
   iproute2 iputils-ping util-linux procps containernetworking-plugins strace gcc libc6-dev # netns
+  iperf3                                                                                   # netns
   podman runc busybox-static                                                               # e2e
 )
 trap 'echo "test.sh: failed at line $LINENO" >&2' ERR

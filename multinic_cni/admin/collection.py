@@ -17,6 +17,7 @@ from multinic_cni.reservations import with_store
 from multinic_cni.upkeep import backlog
 from multinic_cni.upkeep.reboot import reclaim_after_boot
 from multinic_cni.values import Value
+from multinic_cni.vlans import remove_unused, unused
 from multinic_ipam.reservation import NOBODY
 from multinic_ipam.survey import leftovers
 
@@ -47,6 +48,7 @@ class Collection(Value):
     addresses: Sequence[Holding]  # that belonged to no attachment
     quarantine: Sequence[Rest]  # that is over
     unfinished: Sequence[str]
+    vlans: Sequence[str]  # that no attachment uses
 
 
 def preview(data_dir: str) -> Collection:
@@ -57,6 +59,7 @@ def preview(data_dir: str) -> Collection:
         addresses=[each for each in stock.holdings if _is_free_to_go(each)],
         quarantine=[each for each in stock.quarantine if each.is_over],
         unfinished=stock.unfinished,
+        vlans=unused(data_dir, [each.record for each in stock.attachments if each.lives]),
     )
 
 
@@ -80,6 +83,7 @@ def collect(data_dir: str, path: tuple[str, ...]) -> Collection:
         addresses=with_store(data_dir, _soon(), lambda store: _free(store, data_dir, before)),
         quarantine=with_store(data_dir, _soon(), lambda store: _end_quarantine(store, before)),
         unfinished=with_store(data_dir, _soon(), lambda store: _remove(store, data_dir)),
+        vlans=with_store(data_dir, _soon(), lambda store: remove_unused(store.root, data_dir)),
     )
 
 

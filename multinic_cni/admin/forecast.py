@@ -13,8 +13,8 @@ from multinic_cni.choosing import (
     pods_that_went_may_be_why,
 )
 from multinic_cni.conf.netconf import problems_in, read_net_conf
-from multinic_cni.conflicts import use_of
-from multinic_cni.delegates import chain_confs
+from multinic_cni.conflicts import uneven_mtus, use_of
+from multinic_cni.delegates import chain_confs, link_for_delegate
 from multinic_cni.errors import BAD_CONF, BAD_ENVIRONMENT, CniError, io_failure
 from multinic_cni.invocation import Invocation, ifname_problem
 from multinic_cni.liveness import loads_of_the_living
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from multinic_ipam.store import Store
     from multinic_selectors.candidates import Choice
     from multinic_selectors.loads import Load
+    from multinic_selectors.rdma import RdmaPort
     from multinic_selectors.selection import Selection
 
 NOBODY = "explain"  # the containerID of a pod that is none
@@ -65,8 +66,8 @@ class Question(Value):
 class Forecast:
     """What becomes of a net conf, as far as it goes: what an `error` comes before is not there.
 
-    `names`, `addresses` and `confs` go with the chosen NICs. `refused` are the others, with why
-    not; `missing` the entries of the conf that fit no NIC.
+    `rdma`, `names`, `addresses` and `confs` go with the chosen NICs. `refused` are the others, with
+    why not; `missing` the entries of the conf that fit no NIC.
     """
 
     def __init__(self) -> None:
@@ -76,6 +77,7 @@ class Forecast:
         self.selection: Selection | None = None
         self.refused: Sequence[tuple[str, str]] = ()
         self.missing: Sequence[tuple[str, str]] = ()
+        self.rdma: Sequence[Sequence[RdmaPort]] = ()
         self.names: Sequence[str] = ()
         self.shares: Sequence[NicShares] = ()
         self.addresses: Addresses = []
@@ -111,10 +113,11 @@ def forecast(document: object, question: Question, node: Node) -> Forecast:
         found.addresses = [[] for _ in found.chosen]
         _ask_store(found, conf, requests, node)
         found.confs = [
-            chain_confs(conf, choice.nic.name, ipam_block(conf, choice.nic, own), each, function)
+            chain_confs(conf, link, ipam_block(conf, choice.nic, own), each, function)
             for choice, own, each, function in zip(
                 found.chosen, found.addresses, wanted, functions, strict=True
             )
+            for link in [link_for_delegate(choice.nic.name, conf.vlan)]
         ]
     except CniError as error:
         found.error = error
@@ -170,9 +173,12 @@ def _choose(found: Forecast, conf: NetConf, question: Question, node: Node) -> N
     except CniError as error:
         raise _without_reasons(found, error, node.host) from error
     found.selection = selection
+    found.rdma = [node.host.sysfs.rdma_ports(each.nic.name) for each in selection.chosen]
     found.refused = [*selection.unhealthy, *selection.conflicts, *selection.refused]
     found.missing = selection.missing
     found.notes += selection.notes
+    uneven = uneven_mtus(conf, [choice.nic for choice in selection.chosen])
+    found.notes += [uneven] if uneven else []
 
 
 def _selection(found: Forecast, conf: NetConf, node: Node) -> Selection:
@@ -270,7 +276,7 @@ def _ask_store(found: Forecast, conf: NetConf, requests: Requests, node: Node) -
 
 def _refuse_other_uses(store: Store, found: Forecast, conf: NetConf, host: Host) -> None:
     use = use_of(conf.chain[0])
-    if not use:
+    if not use and not conf.vlan:
         return
     wanted = NicUse(
         network=conf.name,
@@ -278,6 +284,7 @@ def _refuse_other_uses(store: Store, found: Forecast, conf: NetConf, host: Host)
         use=use,
         nics=[choice.nic for choice in found.chosen],
         present=[nic.name for nic in host.nics],
+        links=[link_for_delegate(each.nic.name, conf.vlan) for each in found.chosen if conf.vlan],
     )
     try:
         begin_use(store.root, conf.data_dir, wanted)

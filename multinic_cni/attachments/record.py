@@ -28,7 +28,7 @@ TEXTS: Schema = ("list", TEXT, 0, None)
 DOCUMENT: Schema = ("map", ("any",))
 CONF: Schema = (
     "object",
-    {"type": (True, ("format", "delegate-type")), "cniVersion": (True, TEXT)},
+    {"type": (True, ("format", "delegate-type")), "cniVersion": (True, ("enum", SUPPORTED))},
     False,
 )
 ADDRESS: Schema = (
@@ -88,9 +88,9 @@ class NicRecord(Value):
 
     `megabits` are what the pod's target took of its bandwidth. `pci` is the function of a NIC that
     goes into the pod, where nobody sees it any more, `former` what it had on the node, as
-    handover.py writes it. `master` is the link that the delegate got instead of the NIC, a VLAN on
-    it; empty for the NIC itself. `result` is the chain's own result, None until its ADD has ended
-    well.
+    handover/former.py writes it. `master` is the link that the delegate got instead of the NIC, a
+    VLAN on it; empty for the NIC itself. `result` is the chain's own result, None until its ADD
+    has ended well.
     """
 
     nic: str

@@ -9,6 +9,7 @@ from multinic_cni.cli.explain import explain
 from multinic_cni.cli.gc import gc
 from multinic_cni.cli.ipam import ipam
 from multinic_cni.cli.nics import nics
+from multinic_cni.cli.routes import routes
 from multinic_cni.cli.schema import schema
 from multinic_cni.cli.topology import topology
 from multinic_cni.cli.validate import validate
@@ -27,6 +28,7 @@ app.command()(topology)
 app.command()(schema)
 app.add_typer(ipam, name="ipam")
 app.command()(gc)
+app.add_typer(routes, name="routes")
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

@@ -22,6 +22,7 @@ from multinic_cni.cli.printing import (
     print_warning,
 )
 from multinic_cni.cli.validate import confs_in
+from multinic_cni.cli.wording import rdma_text
 from multinic_cni.conf.netconf import NetConf
 from multinic_cni.conf.rules import OWN_TYPES
 from multinic_cni.errors import CniError
@@ -29,7 +30,7 @@ from multinic_cni.sharing import NicShares
 from multinic_selectors.bandwidth import format_bandwidth
 from multinic_selectors.candidates import Choice
 
-CHOSEN = ("NIC", "PLACE", "INTERFACE", "ADDRESSES", "TARGET", "PODS", "TAKEN", "WHY")
+CHOSEN = ("NIC", "PLACE", "INTERFACE", "ADDRESSES", "RDMA", "TARGET", "PODS", "TAKEN", "WHY")
 SHARES = ("NIC", "NETWORK", "POOL", "GATEWAY", "ROOM", "HOST INDEX", "FROM")
 LARGE = 1 << 32  # nobody reads the number of an IPv6 network's addresses
 
@@ -63,11 +64,12 @@ def explain(
     """Show what a node would do for a pod by a net conf, and why: NICs, addresses, delegates.
 
     Every NIC is told, chosen or why not; for the chosen ones the interface, the addresses that it
-    would get next, and the confs that its delegates would be executed with. TARGET is the pod's
-    part of the NIC's bandwidth, PODS and TAKEN are what others have of it, WHY is what a strategy
-    that compares NICs has found. Nothing is reserved or changed. Exit 1 if an ADD would fail by
-    what is looked at here: not by delegates that are missing or fail, nor by what the pod has
-    already, nor by somebody on the network who has the addresses.
+    would get next, and the confs that its delegates would be executed with. RDMA are the ports that
+    send by the NIC, with their states. TARGET is the pod's part of the NIC's bandwidth, PODS and
+    TAKEN are what others have of it, WHY is what a strategy that compares NICs has found. Nothing
+    is reserved or changed. Exit 1 if an ADD would fail by what is looked at here: not by delegates
+    that are missing or fail, nor by what the pod has already, nor by what `routing` sets there, nor
+    by somebody on the network who has the addresses.
 
     Example: multinic-cni explain --nics 2 --devices 0000:07:00.0 /etc/cni/net.d/20-rails.conf
     """
@@ -140,6 +142,7 @@ def _chosen_rows(found: Forecast, conf: NetConf) -> Iterator[list[str]]:
             _place(choice, conf),
             document["interface"] or "",
             ", ".join(document["addresses"]),
+            rdma_text(found.rdma[number]),
             *_bandwidths(document),
             document["why"] or "",
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from multinic_cni.admin.forecast import Forecast
+from multinic_cni.cli.documents import rdma_documents
 from multinic_cni.sharing import NicShare
 from multinic_ipam.networks import format_address
 from multinic_ipam.pools import Pool
@@ -45,6 +46,7 @@ def chosen_document(found: Forecast, number: int) -> dict[str, Any]:
         "place": choice.place,
         "interface": found.names[number] if found.names else None,
         "addresses": list(map(_address, own)),
+        "rdma": rdma_documents(found.rdma[number]),
         "why": found.why.get(choice.nic.name),
         "megabits": choice.megabits,
         "attachments": load.attachments,

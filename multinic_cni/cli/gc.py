@@ -25,7 +25,8 @@ def gc(
 
     That is: their attachments, with a DEL of each delegate; addresses that no record names, or that
     host-local has freed since they were imported; quarantines that are over; files that killed
-    calls have not finished. Exit 1 if something could not be cleared.
+    calls have not finished; VLANs below delegates that no attachment uses. Exit 1 if something
+    could not be cleared.
 
     Example: multinic-cni gc --dry-run
     """
@@ -53,6 +54,7 @@ def _document(collection: Collection) -> dict[str, Any]:
         ],
         "quarantine": [each.address for each in collection.quarantine],
         "unfinished": list(collection.unfinished),
+        "vlans": list(collection.vlans),
     }
 
 
@@ -80,5 +82,7 @@ def _print(collection: Collection, *, dry_run: bool) -> None:
         print_line(f"{rest.address}: quarantine {would}ended")
     for path in collection.unfinished:
         print_line(f"{path}: {would}removed")
+    for vlan in collection.vlans:
+        print_line(f"VLAN {vlan}: {would}deleted")
     if not any(vars(collection).values()):
         print_line("nothing to clear")

@@ -18,6 +18,7 @@ from multinic_cni.cli.printing import print_warning
 from multinic_cni.conf.models import NetConf
 from multinic_cni.conf.netconf import check_version, problems_in, unknown_keys
 from multinic_cni.conf.problems import Problem, nearest
+from multinic_cni.conf.routing_rules import routed_by_the_node
 from multinic_cni.conf.rules import OWN_TYPES
 from multinic_cni.conf.share_words import ways_in
 from multinic_cni.conf.table import NET_CONF
@@ -78,6 +79,7 @@ def warnings_of_file(file: Path) -> list[str]:
         if not isinstance(conf, dict):
             continue
         found += [*_of_policy(conf), *_of_addresses(conf)]
+        found += [*_of_default_route(conf), *_of_node_routes(conf)]
         for key in unknown_keys(conf):
             near = nearest(key, NET_CONF[1])
             hint = f"; did you mean {near!r}?" if near else ""
@@ -107,6 +109,30 @@ def _of_addresses(conf: dict[str, Any]) -> Iterator[str]:
         yield (
             "subnet: nothing says how nodes share it (hostBlock, perNodeBlockSize,"
             " perNodeNetworkPrefix): every node gives the same addresses"
+        )
+
+
+def _of_default_route(conf: dict[str, Any]) -> Iterator[str]:
+    routing = conf.get("routing")
+    if not isinstance(routing, dict) or not routing.get("defaultRoute"):
+        return
+    if routing.get("keepOnPrimary") is None:
+        yield (
+            "routing.defaultRoute: keepOnPrimary is missing here, so each node's node.json has to"
+            " have it: an ADD where neither has is refused"
+        )
+
+
+def _of_node_routes(conf: dict[str, Any]) -> Iterator[str]:
+    routing, plugin = conf.get("routing"), conf.get("plugin")
+    head = plugin[0] if isinstance(plugin, list) and plugin else plugin
+    if not isinstance(routing, dict) or not routing.get("nodeRoutes") or not isinstance(head, dict):
+        return
+    if routed_by_the_node(head) is False:
+        mode = f" in mode {head.get('mode') or 'l2'}" if head.get("type") == "ipvlan" else ""
+        yield (
+            f"routing.nodeRoutes: is of no use with {head.get('type')}{mode}: its pods send to the"
+            " wire themselves, past the node's routes; ipvlan in mode l3 or l3s goes by them"
         )
 
 

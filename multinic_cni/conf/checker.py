@@ -120,8 +120,11 @@ def _map(value: object, schema: Schema, path: str, problems: list[Problem]) -> N
     if not isinstance(value, dict):
         _wrong_type(value, "an object", path, problems)
         return
+    _, item, *formats = schema
     for key, each in value.items():
-        _check(each, schema[1], join(path, key), problems)
+        wrong = [problem for name in formats if (problem := FORMATS[name](key))]
+        problems += [Problem(path=join(path, key), message=message) for message in wrong]
+        _check(each, item, join(path, key), problems)
 
 
 def _object(value: object, schema: Schema, path: str, problems: list[Problem]) -> None:

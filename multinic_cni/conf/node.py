@@ -50,11 +50,12 @@ PATH_KEYS = {
     "deviceInfo": "device_info",
 }
 RAIL: Schema = ("format", "rail")
+ADDRESS: Schema = ("format", "ip-address")
 PEER: Schema = (
     "object",
     {
         "hostIndex": (False, ("integer", 0, None)),
-        "addresses": (True, ("map", ("format", "ip-address"))),
+        "addresses": (True, ("map", ("either", ADDRESS, ("list", ADDRESS, 1, None)))),
     },
     True,
 )
@@ -83,11 +84,12 @@ SCHEMA: Schema = (
 class Peer(Value):
     """Another node: its index, None where the conf's `hosts` has it, and its NICs' addresses.
 
-    `addresses` are by the entry of masterNets, masters or rails that stands for the NIC.
+    `addresses` are by the entry of masterNets, masters or rails that stands for the NIC; the first
+    one of each family counts.
     """
 
     host_index: int | None
-    addresses: Mapping[str, str]
+    addresses: Mapping[str, Sequence[str]]
 
 
 class NodeFile(Value):
@@ -142,10 +144,15 @@ def _typed(document: Mapping[str, Any]) -> NodeFile:
         name=document.get("nodeName") or "",
         rails=rails_in(document),
         speeds={nic: parse_bandwidth(text) for nic, text in document.get("speeds", {}).items()},
-        peers={
-            node: Peer(host_index=peer.get("hostIndex"), addresses=peer["addresses"])
-            for node, peer in document.get("peers", {}).items()
-        },
+        peers={node: _peer(peer) for node, peer in document.get("peers", {}).items()},
         keep_on_primary=None if keep is None else tuple(keep),
         paths=Paths(**{PATH_KEYS[key]: path for key, path in own_paths.items()}),
     )
+
+
+def _peer(words: Mapping[str, Any]) -> Peer:
+    addresses = {
+        entry: (listed,) if isinstance(listed, str) else tuple(listed)
+        for entry, listed in words["addresses"].items()
+    }
+    return Peer(host_index=words.get("hostIndex"), addresses=addresses)

@@ -8,12 +8,14 @@ from multinic_ipam.networks import Network, parse_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     Document = Mapping[str, Any]
 
 ALL, NONE = "all", "none"
+# Kinds of ipam whose routes we deal out; other plugins' blocks go to the delegates as they are.
+DEALT_OUT = frozenset({"multi-nic-ipam", "host-device-ipam", "multi-config"})
 
 
 class PodRoute(Value):
@@ -69,11 +71,12 @@ def routing_in(conf: Document) -> Routing | None:
 
     The operator's multipath form stands in ipam.routes, and is asked for without a block.
     """
-    block = conf.get("routing")
-    multipath = multipath_routes((conf.get("ipam") or {}).get("routes") or ())
+    block, ipam = conf.get("routing"), conf.get("ipam") or {}
+    routes = ipam.get("routes") or () if ipam.get("type") in DEALT_OUT else ()
+    multipath = multipath_routes(routes)
     if block is None and not multipath:
         return None
-    words = {**table.ROUTING_DEFAULTS, **(block or {"announce": False})}
+    words = {**table.ROUTING_DEFAULTS, **({"announce": False} if block is None else block)}
     keep = words.get("keepOnPrimary")
     return Routing(
         source_rules=words["sourceRules"],
@@ -137,16 +140,3 @@ def _neighbor(words: Document) -> Neighbor:
         mac=words["mac"].lower(),
         nics=None if nics is None else tuple(nics),
     )
-
-
-def words_for_nics(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield (path, word) of every place of a routing block that names a NIC."""
-    if document.get("defaultRoute"):
-        yield "defaultRoute", document["defaultRoute"]
-    via = (document.get("crossRail") or {}).get("via")
-    if via and via not in {ALL, NONE}:
-        yield "crossRail.via", via
-    for key in ("routes", "neighbors"):
-        for index, each in enumerate(document.get(key) or ()):
-            for word in each.get("nics") or ():
-                yield f"{key}[{index}].nics", word

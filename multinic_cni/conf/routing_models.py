@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from multinic_cni.conf.model_words import Address, Block, Cidr, Mac, NicPattern, Sysctl
+from multinic_cni.conf.model_words import Address, Block, Cidr, Mac, Rail, Sysctl
 
-NicWord = NicPattern  # an entry of masterNets, masters or rails, or a NIC's own name
+NicWord = Rail  # an entry of masterNets, masters or rails, or a NIC's own name
 FEW, MANY = 256, 1024
 SMALLEST_MTU, LARGEST_MTU = 68, 65535
-HIGHEST_TABLE = 0xFFFF_FFFF - FEW
+HIGHEST_TABLE = 0xFFFF_FFFF - 999  # the former default's is 999 further
 
 
 class PodRoute(Block):

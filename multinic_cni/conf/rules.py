@@ -51,6 +51,15 @@ def _routing(document: Document) -> Iterator[Problem]:
         yield from routing(document)
 
 
+def _mtus(document: Document) -> Iterator[Problem]:
+    plugin = document["plugin"]
+    chain = plugin if isinstance(plugin, list) else [plugin]
+    if document.get("mtu") or any(template.get("mtu") for template in chain):
+        from multinic_cni.conf.routing_rules import mtus  # noqa: PLC0415 - for confs with some
+
+        yield from mtus(document)
+
+
 def _not_in_this_release(document: Document) -> Iterator[Problem]:
     if document.get("attach") == "builtin":
         message = "builtin is not in this release yet: use 'exec', or 'auto' to get it when it is"
@@ -100,7 +109,20 @@ def _master_nets(document: Document) -> Iterator[Problem]:
 RULES: dict[Callable[[Document], Iterator[Problem]], tuple[str, ...]] = {
     _strategy: ("attachPolicy",),
     _not_in_this_release: ("attach",),
-    _routing: ("routing", "mtu", "vlan", "restore", "plugin", "ipam", "subnet"),
+    _routing: (
+        "routing",
+        "mtu",
+        "vlan",
+        "restore",
+        "plugin",
+        "ipam",
+        "subnet",
+        "rails",
+        "railPciAddresses",
+        "masterNets",
+        "masters",
+    ),
+    _mtus: ("mtu", "plugin", "ipam", "subnet", "masterNets"),
     _delegates: ("plugin", "ipam"),
     _counts: ("attachPolicy",),
     _rails: ("rails", "railPciAddresses", "masterNets", "masters"),

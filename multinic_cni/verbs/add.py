@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from multinic_cni.device_info import DeviceInfo
     from multinic_cni.invocation import Invocation
     from multinic_cni.preparation import Plan
+    from multinic_cni.routing.visiting import Visit
 
 # The deadline may be what made a roll-back necessary: it has as long again, within these bounds.
 SHORTEST_ROLL_BACK, LONGEST_ROLL_BACK = 5.0, 30.0
@@ -55,6 +56,7 @@ def add(call: Invocation, document: object) -> tuple[dict[str, object], DeviceIn
             plan = prepare(call, conf, deadline)
             try:
                 _refuse_taken_names(pod, plan.names)
+                _make_sure_of_node_routes(plan)
                 if not readable:
                     _put_aside(held, conf, key, deadline)
                 result = _attach_or_roll_back(held, plan, pod)
@@ -110,20 +112,57 @@ def _refuse_taken_names(pod: PodNetns, names: Sequence[str]) -> None:
         raise CniError(NAME_TAKEN, message)
 
 
+def _make_sure_of_node_routes(plan: Plan) -> None:
+    """Give the node its routes to the other nodes' pods; they are no pod's, and stay."""
+    if plan.conf.routing is not None and plan.conf.routing.node_routes:
+        from multinic_cni.node_routes import make_sure  # noqa: PLC0415 - where it is asked for
+
+        make_sure(plan.conf, plan.host, plan.deadline)
+
+
 def _attach_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Result:
     record = _settle_or_roll_back(held, plan, pod)
     held.let_children_inherit()
     started = record
+    visit = _visit(held, plan, pod)
     try:
+        if visit:
+            started = record = visit.begin(record)
         outcomes = attach(record, plan.delegation, plan.deadline)
         started = _started(record, outcomes)
         _raise_first_error(outcomes)
+        if plan.conf.mtu:
+            _set_mtus(started, plan, pod)
+        if visit:
+            started = visit.plan(started)
+            started = visit.carry_out(started)
         result = _merged(plan, outcomes, pod)
+        if visit:
+            result = result.but(routes=(*result.routes, *visit.routes(started)))
         held.write(started.but(complete=True))
     except BaseException:
         _roll_back(held, started, plan)
         raise
+    if plan.rdma:
+        from multinic_cni.rdma_naming import log_attached  # noqa: PLC0415 - where there is RDMA
+
+        log_attached([outcome.nic for outcome in outcomes], plan.rdma)
     return result
+
+
+def _set_mtus(record: Record, plan: Plan, pod: PodNetns) -> None:
+    from multinic_cni.routing.sizes import set_mtus  # noqa: PLC0415 - for confs that ask for it
+
+    set_mtus(record.nics, plan.conf.mtu, pod.netlink)
+
+
+def _visit(held: Claim, plan: Plan, pod: PodNetns) -> Visit | None:
+    """Return what is to be done in the pod beside the delegates' work; None if nothing is."""
+    if plan.conf.routing is None and plan.conf.ipam.get("type") != "host-device-ipam":
+        return None
+    from multinic_cni.routing.visiting import Visit  # noqa: PLC0415 - for confs that ask for it
+
+    return Visit(held, plan, pod)
 
 
 def _settle_or_roll_back(held: Claim, plan: Plan, pod: PodNetns) -> Record:

@@ -70,6 +70,9 @@ def _check(call: Invocation, conf: NetConf, previous: Result, deadline: float) -
                 *_missing_reservations(conf.data_dir, record, deadline),
                 *_missing_in_result(record, previous, {call.netns, record.netns}),
                 *_missing_in_pod(record, previous, pod),
+                *_other_mtus(record, conf.mtu, pod),
+                *_missing_routes(record, pod),
+                *_faulty_vlans(record),
             ]
         finally:
             pod.close()
@@ -156,6 +159,34 @@ def _missing_in_pod(record: Record, previous: Result, pod: PodNetns) -> list[str
             and not _has_route(str(route.get("dst")), routes)
         ]
     return findings
+
+
+def _other_mtus(record: Record, mtu: int, pod: PodNetns) -> list[str]:
+    """Compare what the net conf asks for; where it asks for none, the NIC's may have changed."""
+    links = {link.name: link.mtu for link in pod.netlink.links()} if mtu else {}
+    return [
+        f"interface {nic.ifname} (NIC {nic.nic}) has mtu {links[nic.ifname]}, not {mtu}"
+        for nic in record.nics
+        if links.get(nic.ifname, mtu) != mtu
+    ]
+
+
+def _missing_routes(record: Record, pod: PodNetns) -> list[str]:
+    """Look for what was set in the pod beside the delegates' work."""
+    if not record.routing:
+        return []
+    from multinic_cni.routing.leaving import missing  # noqa: PLC0415 - where something was set
+
+    return missing(record, pod)
+
+
+def _faulty_vlans(record: Record) -> list[str]:
+    """Look for the VLANs on the node that the delegates were given instead of the NICs."""
+    if not any(nic.master for nic in record.nics):
+        return []
+    from multinic_cni.vlans import faults  # noqa: PLC0415 - for those that have some
+
+    return faults(record)
 
 
 def _has_route(destination: str, routes: set[tuple[int, int, int]]) -> bool:

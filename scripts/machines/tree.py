@@ -135,6 +135,12 @@ class Tree:
             self._link(f"{own}/master", target)
             self._link(f"{own}/upper_{upper}", target)
             self._link(f"{target}/lower_{netdev.name}", own)
+        lower = netdev.line.word("over")
+        if lower:
+            below = f"sys/class/net/{machine.netdev(lower).name}"
+            target = os.path.relpath((self._folder / below).resolve(), self._folder.resolve())
+            self._link(f"{own}/lower_{lower}", target)
+            self._link(f"{target}/upper_{netdev.name}", own)
 
     def _loopback(self) -> None:
         path = "sys/devices/virtual/net/lo"

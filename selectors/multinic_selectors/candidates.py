@@ -130,10 +130,9 @@ def candidates_among(
 
 
 def _why_no_candidate(nic: Nic, admin: Admin) -> str:
-    if nic.loopback:
-        return "it is the loopback"
-    if any("\udc80" <= character <= "\udcff" for character in nic.name):
-        return "its name is not UTF-8"  # so that no document could hold it
+    reason = _why_never(nic)
+    if reason:
+        return reason
     if admin.rails is not None:
         return "" if nic.name in admin.rails.places else "it is none of the rails"
     named_exactly = any(is_named(nic, master) for master in admin.masters if not is_glob(master))
@@ -152,6 +151,16 @@ def _why_no_candidate(nic: Nic, admin: Admin) -> str:
         return f"it is a port of {nic.enslaved_to}: name it exactly in masters to use it"
     if nic.uplink:
         return f"{nic.uplink}: name it exactly in masters to use it"
+    return ""
+
+
+def _why_never(nic: Nic) -> str:
+    if nic.loopback:
+        return "it is the loopback"
+    if any("\udc80" <= character <= "\udcff" for character in nic.name):
+        return "its name is not UTF-8"  # so that no document could hold it
+    if nic.is_vlan_of_pods:
+        return f"it is the VLAN of pods on {nic.stands_on}, and goes with the last of them"
     return ""
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
         def permanent_mac(self) -> str: ...
 
         @property
+        def device(self) -> str: ...
+
+        @property
         def mtu(self) -> int: ...
 
         @property
@@ -56,6 +59,9 @@ if TYPE_CHECKING:
 
         @property
         def lower(self) -> int: ...
+
+        @property
+        def group(self) -> int: ...
 
     class Address(Protocol):
         """An address of a link."""
@@ -113,6 +119,7 @@ def inventory(
             altnames=link.altnames,
             mac=link.mac,
             permanent_mac=link.permanent_mac,
+            device=link.device,
             mtu=link.mtu,
             kind=link.kind,
             medium=link.medium,
@@ -126,6 +133,7 @@ def inventory(
             stands_on=names.get(link.lower, "?") if link.lower else "",
             uppers=uppers.get(link.index, ()),
             uplink=uplinks.get(link.index, ""),
+            group=link.group,
         )
         for link in links
     ]

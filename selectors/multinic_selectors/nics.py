@@ -8,8 +8,14 @@ if TYPE_CHECKING:
 
 
 HOST_LENGTHS = {4: 32, 6: 128}
+LEAST_MTUS = {
+    4: 68,
+    6: 1280,
+}  # RFC 791, RFC 8200: with less, the kernel takes the family off a link
 MOST_MEGABITS = 1_000_000_000  # beyond what any link will have for long
 ETHERNET, INFINIBAND = 1, 32  # ARP hardware types (linux/if_arp.h)
+# The upper half of the link group of VLANs that the plugin has made for pods.
+PODS_VLANS = 0x6D6E
 # With a carrier, these alone forbid traffic (RFC 2863): "down" and "lowerlayerdown" may stand there
 # for a second after the carrier has come, until the kernel's link watch has been round.
 NOT_READY = frozenset({"notpresent", "testing", "dormant"})
@@ -44,14 +50,17 @@ class Nic:
     are not the NIC's own for good: added later in the same network, temporary, or in doubt.
     `enslaved_to` names the bridge, bond or team whose port it is, `stands_on` the link below it (a
     VLAN's NIC), `uppers` are the links above it. `uplink` says how a default route leaves by it,
-    empty if none does.
+    empty if none does. `device` is what the kernel calls the hardware, "pci/0000:3b:00.2" say.
+    `group` is the number of a group of links.
     """
 
     __slots__ = (
         "addresses",
         "altnames",
         "carrier",
+        "device",
         "enslaved_to",
+        "group",
         "index",
         "kind",
         "loopback",
@@ -89,6 +98,8 @@ class Nic:
         stands_on: str = "",
         uppers: Sequence[Upper] = (),
         uplink: str = "",
+        group: int = 0,
+        device: str = "",
     ) -> None:
         self.index = index
         self.name = name
@@ -108,6 +119,13 @@ class Nic:
         self.stands_on = stands_on
         self.uppers = uppers
         self.uplink = uplink
+        self.group = group
+        self.device = device
+
+    @property
+    def is_vlan_of_pods(self) -> bool:
+        """Tell whether the plugin has made it, for pods, and deletes it with the last of them."""
+        return self.kind == "vlan" and self.group >> 16 == PODS_VLANS
 
     @property
     def own_addresses(self) -> list[tuple[int, int, int]]:

@@ -37,6 +37,7 @@ def find_rails(
     name, altname or glob. Raises SelectionError where a rail is not one NIC, or a NIC two rails:
     rail k must be k on every node.
     """
+    nics = [nic for nic in nics if not nic.is_vlan_of_pods]  # rail* fits rail1.100, too
     places: dict[str, int] = {}
     missing: list[tuple[str, str]] = []
     for number, texts in enumerate(alternatives):

@@ -144,6 +144,47 @@ def test_chain_keeps_the_first_interface(podman: Podman, node: Namespaces) -> No
     assert list(podman.folder.glob("lan/railnet/10.88.*")) == []
 
 
+def test_routing_beside_a_primary_network(podman: Podman, node: Namespaces) -> None:
+    """Rails with rules, and the default route by one of them; the bridge's keeps its own table."""
+    lan: Document = {
+        "type": "bridge",
+        "bridge": "lan",
+        "isDefaultGateway": True,
+        "ipam": {
+            "type": "host-local",
+            "ranges": [[{"subnet": "10.88.0.0/24"}]],
+            "dataDir": str(podman.folder / "lan"),
+        },
+    }
+    rails = multinic(podman)
+    rails["ipam"]["gatewayIndex"] = PEER_HOST
+    rails["routing"] = {
+        "sourceRules": True,
+        "defaultRoute": rail_net(2),
+        "keepOnPrimary": ["10.89.0.0/16"],
+    }
+    podman.add_network("railnet", lan, rails)
+    podman.run("one", "railnet")
+
+    routes = [line.strip() for line in podman.inside("one", "ip", "route").splitlines()]
+    assert [line for line in routes if line.startswith("default")] == [
+        f"default via {on_rail(2, PEER_HOST)} dev eth0-2"
+    ]
+    assert "10.89.0.0/16 via 10.88.0.1 dev eth0" in routes
+    rules = podman.inside("one", "ip", "rule").replace("\t", " ").splitlines()
+    assert [line.split()[2:] for line in rules if line.startswith("100")] == [
+        *([on_rail(rail, FIRST_POD_HOST), "lookup", str(999 + rail)] for rail in RAILS),
+        ["10.88.0.2", "lookup", "1999"],
+    ]
+    podman.ping("one", "eth0", "10.88.0.1")
+    for rail in RAILS:
+        podman.ping("one", f"eth0-{rail}", on_rail(rail, PEER_HOST))
+
+    podman.remove("one")
+    assert set(node.links()) == {"lo", "lan"} | {f"rail{rail}" for rail in RAILS}
+    assert kept(podman.folder) == set()
+
+
 def test_requested_interface_name(podman: Podman) -> None:
     podman.add_network("railnet", multinic(podman))
     podman.run("one", "railnet:interface_name=rdma")

@@ -41,7 +41,7 @@ def cleared(attachment: Attachment, host: int, error: str | None = None) -> dict
     }
 
 
-NOTHING_ELSE: dict[str, Any] = {"addresses": [], "quarantine": [], "unfinished": []}
+NOTHING_ELSE: dict[str, Any] = {"addresses": [], "quarantine": [], "unfinished": [], "vlans": []}
 
 
 def test_pod_that_has_gone(

@@ -67,6 +67,21 @@ def test_modules_that_a_call_loads(attachment: Attachment, tmp_path: Path, comma
     assert "_json" in extensions or command == "VERSION"
 
 
+def test_delete_reads_no_more_than_the_boot_of_a_record(
+    attachment: Attachment, tmp_path: Path
+) -> None:
+    """Once to see whether there was a boot, once to find the pod; NICs that move cost more."""
+    attachment.add()
+    trace = tmp_path / "trace"
+    traced = attachment.runtime.but(
+        wrapper=("strace", "-P", "/proc/sys/kernel/random/boot_id", "-o", str(trace))
+    )
+    conf = attachment.conf | {"prevResult": attachment.result}
+    answer = traced.call("DEL", conf, **attachment.variables())
+    assert answer.status == 0, answer
+    assert trace.read_text().count("openat(") == 2
+
+
 def test_allow_list_sees_what_the_command_line_loads(tmp_path: Path) -> None:
     """The way of looking works: `--version` loads typer, out of library.zip."""
     trace = tmp_path / "trace"

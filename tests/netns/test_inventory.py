@@ -90,6 +90,8 @@ def expected_of(
             "altnames": link.get("altnames", []),
             "mac": link.get("address", ""),
             "permanent_mac": link.get("permaddr", ""),
+            "device": device_of(link),
+            "group": 0 if link.get("group", "default") == "default" else int(link["group"]),
             "mtu": link["mtu"],
             "kind": kind_of(link),
             "medium": MEDIA[link["link_type"]],
@@ -115,6 +117,10 @@ def expected_of(
 def kind_of(link: Document) -> str:
     kind: str = link.get("linkinfo", {}).get("info_kind", "")
     return kind
+
+
+def device_of(link: Document) -> str:
+    return f"{link['parentbus']}/{link['parentdev']}" if "parentdev" in link else ""
 
 
 def mode_of(link: Document) -> str:

@@ -25,24 +25,24 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Calls that change something outside the process: files, namespaces, other processes. For openat
-# only those that may create a file are counted.
+# Calls that change something outside the process: files, namespaces, other processes, and what is
+# set by netlink. Those in ONLY_IF are counted where their arguments say so.
 CHANGING = _words(
     """
     chmod clone clone3 copy_file_range creat dup2 exit_group fallocate fchmod fchmodat fdatasync
     flock fork fsync ftruncate kill link linkat memfd_create mkdir mkdirat mknod mknodat mount
-    open openat openat2 pwrite64 rename renameat renameat2 rmdir sendmsg setns symlink symlinkat
-    tgkill truncate umount2 unlink unlinkat unshare utimensat vfork wait4 write writev
+    open openat openat2 pwrite64 rename renameat renameat2 rmdir sendmsg sendto setns symlink
+    symlinkat tgkill truncate umount2 unlink unlinkat unshare utimensat vfork wait4 write writev
     """
 )
-# What else is seen; sendto goes to netlink, where the plugin only asks, and waitid does not reap.
+# What else is seen; waitid does not reap.
 HARMLESS = _words(
     """
     access alarm arch_prctl bind brk clock_nanosleep close connect dup epoll_create1 execve exit
     fcntl fstat futex getcwd getdents64 getegid geteuid getgid getpid getrandom getsockname
     getsockopt gettid getuid getxattr ioctl lseek madvise mmap mprotect mremap munmap newfstatat
     pipe2 poll prctl pread64 prlimit64 read readlink readlinkat recvfrom rseq rt_sigaction
-    rt_sigprocmask rt_sigreturn sched_getaffinity sched_yield sendto set_robust_list
+    rt_sigprocmask rt_sigreturn sched_getaffinity sched_yield set_robust_list
     set_tid_address setitimer setsockopt sigaltstack socket stat statx sysinfo umask uname
     waitid
     """
@@ -51,7 +51,8 @@ HARMLESS = _words(
 # does writing to a memory file or to stderr.
 OF_NO_CONSEQUENCE = _words("dup2 flock memfd_create setns")
 CALL = re.compile(r"^(\w+)\((.*)")
-CREATING = re.compile(r"\bO_CREAT\b")
+# Files that may be created; netlink's requests that want an acknowledgement, unlike questions.
+ONLY_IF = {"openat": re.compile(r"\bO_CREAT\b"), "sendto": re.compile(r"\bNLM_F_ACK\b")}
 FLEETING = re.compile(r"\d+</memfd:|2<")
 
 
@@ -84,7 +85,7 @@ def traced(runtime: Runtime, call: Call, file: Path) -> list[Point]:
         name, arguments = found.groups()
         assert name in CHANGING | HARMLESS, f"is this a call that changes something? {line}"
         seen[name] = seen.get(name, 0) + 1
-        if name in CHANGING and (name != "openat" or CREATING.search(arguments)):
+        if name in CHANGING and (name not in ONLY_IF or ONLY_IF[name].search(arguments)):
             if not is_same:
                 points.append(Point(name, seen[name], line))
             is_same = name in OF_NO_CONSEQUENCE or FLEETING.match(arguments) is not None

@@ -39,6 +39,9 @@ class Surroundings:
     def rdma_devices(self, _nic: Nic) -> Sequence[str]:
         return ["mlx5_0"]
 
+    def scalable_function(self, nic: Nic) -> str:
+        return "mlx5_core.sf.2" if nic.name == "en3b00f1s88" else ""
+
 
 def nic(**words: Any) -> Nic:  # noqa: ANN401 - a NIC's words
     return Nic(index=3, name="rail0", **{"mtu": 1500, **words})

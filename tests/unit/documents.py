@@ -7,23 +7,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-Document = dict[str, Any]
-
-WORDS = st.sampled_from(["rail0", "rail*", "eth1", "enp1s0f0", "a"])
-CIDRS = st.sampled_from(["10.1.0.0/24", "10.2.0.0/24", "fd00:1::/64", "192.168.0.0/16"])
-ADDRESSES = st.sampled_from(["10.1.0.9", "10.1.0.20", "fd00:1::9"])
-UNALIGNED = st.sampled_from(["10.1.0.5/28", "fd00:1::9/64"])
-PLAIN = st.dictionaries(WORDS, st.integers(0, 9) | WORDS | st.none(), max_size=2)
-
-
-def keyed(required: Document, optional: Document) -> st.SearchStrategy[Document]:
-    """Return objects with these keys; values of optional ones may be null only if they say so."""
-    return st.fixed_dictionaries(required, optional=optional)
-
-
-def or_null(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    return st.none() | strategy
-
+from tests.unit.document_words import (
+    ADDRESSES,
+    CIDRS,
+    PLAIN,
+    UNALIGNED,
+    WORDS,
+    Document,
+    keyed,
+    or_null,
+)
+from tests.unit.routing_documents import MTUS, ROUTING
 
 ROUTES = or_null(
     st.lists(
@@ -146,7 +140,7 @@ POLICIES = keyed(
         "target": or_null(BANDWIDTHS),
         "class": or_null(WORDS),
         "classes": or_null(st.dictionaries(WORDS, st.lists(KINDS, min_size=1, max_size=2))),
-        "rdma": st.booleans(),
+        "rdma": st.booleans() | st.just("required"),
         "unhealthy": st.sampled_from(["skip", "fail", "use"]),
     },
 )
@@ -178,7 +172,10 @@ VALID = keyed(
         "hosts": or_null(st.dictionaries(WORDS, st.integers(0, 64), max_size=2)),
         "multiNICIPAM": or_null(st.booleans()),
         "ipam": or_null(IPAMS),
-        "routing": or_null(PLAIN),
+        "routing": or_null(ROUTING),
+        "mtu": MTUS,
+        "vlan": or_null(keyed({"id": st.integers(1, 4094)}, {})),
+        "restore": st.booleans(),
         "interfaceNames": or_null(st.sampled_from(["spec", "rail", "indexed"])),
         "attach": st.sampled_from(["exec", "builtin", "auto"]),
         "timeout": st.integers(1, 3600),

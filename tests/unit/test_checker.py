@@ -97,6 +97,18 @@ MISTAKES: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         [("masters[0]", "must not hold '/' or white space")],
     ),
     "network name": ({"name": ""}, [("name", "must not be empty")]),
+    "setting that is no network's": (
+        {"routing": {"sysctls": {"kernel.hostname": "pod"}}},
+        [
+            (
+                "routing.sysctls['kernel.hostname']",
+                (
+                    "'kernel.hostname' is no setting of a network such as"
+                    " net.ipv4.conf.IFNAME.arp_ignore"
+                ),
+            )
+        ],
+    ),
     "misspelt key": (
         {"attachPolicy": {"minNic": 2}},
         [("attachPolicy.minNic", "unknown key with value 2; did you mean 'minNics'?")],

@@ -62,6 +62,7 @@ COLLECTED = {
         {"address": "10.1.0.6", "block": BLOCK, "state": "stale"},
     ],
     "quarantine": ["10.1.0.7"],
+    "vlans": [],
 }
 UNFINISHED = [
     "attachments/rails/.a:net1.json.new",

@@ -11,6 +11,7 @@ from multinic_cni import errors
 from multinic_cni.conf.address_models import MultiNicIpam
 from multinic_cni.conf.models import AttachPolicy, DeviceKind, NetConf
 from multinic_cni.conf.node import PATH_KEYS, SCHEMA
+from multinic_cni.conf.routing_models import Routing
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
@@ -21,7 +22,7 @@ ELSEWHERE = ("set by", "accepted, unused")
 
 
 def keys() -> list[str]:
-    models = (NetConf, AttachPolicy, DeviceKind, MultiNicIpam)
+    models = (NetConf, AttachPolicy, DeviceKind, MultiNicIpam, Routing)
     fields = {name: field for model in models for name, field in model.model_fields.items()}
     return sorted(
         field.alias or name

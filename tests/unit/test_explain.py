@@ -10,6 +10,7 @@ from multinic_cni import host
 from multinic_cni.cli.app import app
 from multinic_cni.conf.node import PATH, NodeFile
 from multinic_cni.errors import BAD_CONF, NO_NICS
+from multinic_selectors import attributes
 from tests.unit.confs import document
 from tests.unit.nics import nic
 from tests.unit.rails import BLOCKS, OWN
@@ -32,9 +33,10 @@ TWO = [["rail0", "0 (10.1.0.0/24)", "net1"], ["rail1", "1 (10.2.0.0/24)", "net1-
 
 
 @pytest.fixture(autouse=True)
-def node(monkeypatch: pytest.MonkeyPatch) -> list[Nic]:
-    """Return the NICs of the node "node-a", which a test may change."""
+def node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Nic]:
+    """Return the NICs of the node "node-a", which a test may change; its sysfs is empty."""
     nics = list(NICS)
+    monkeypatch.setattr(attributes, "SYSFS", str(tmp_path / "sys"))
     monkeypatch.setattr(host, "nics", lambda: nics)
     monkeypatch.setattr(host, "name", lambda: "node-a")
     monkeypatch.setattr(host, "read_node", lambda _path: NodeFile())
@@ -174,6 +176,7 @@ def test_json(tmp_path: Path, node: list[Nic]) -> None:
                 "place": 0,
                 "interface": "net1",
                 "addresses": ["192.168.0.193/18"],
+                "rdma": [],
                 "why": None,
                 "megabits": 0,
                 "attachments": 0,

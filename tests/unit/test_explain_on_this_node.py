@@ -17,6 +17,7 @@ from multinic_cni.cli.app import app
 from multinic_cni.conf.node import NodeFile
 from multinic_cni.errors import BAD_CONF, IO_FAILURE, NO_NICS
 from multinic_ipam.preview import Preview
+from multinic_selectors import attributes
 from tests.unit.confs import document
 from tests.unit.nics import nic
 from tests.unit.rails import BLOCKS
@@ -26,16 +27,19 @@ from tests.unit.records import record
 from tests.unit.trees import tree_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.admin import AdminNode
 
 SHARED: dict[str, Any] = {"subnet": "192.168.0.0/16", "ipam": BLOCKS}
 
 
 @pytest.fixture(autouse=True)
-def node(monkeypatch: pytest.MonkeyPatch) -> None:
+def node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     nics = [nic("rail0", "10.1.0.5/24", index=3), nic("rail1", "10.2.0.6/24", index=4)]
     monkeypatch.setattr(host, "nics", lambda: nics)
     monkeypatch.setattr(host, "name", lambda: "node-a")
+    monkeypatch.setattr(attributes, "SYSFS", str(tmp_path / "sys"))
     monkeypatch.setattr(host, "read_node", lambda _path: NodeFile())
 
 

@@ -45,7 +45,7 @@ def test_our_addresses_go_to_the_delegate_by_static() -> None:
 def test_each_nic_has_the_routes_whose_gateway_it_reaches() -> None:
     routes = [
         {"dst": "10.9.0.0/16", "gw": "192.168.0.9"},
-        {"dst": "10.9.0.0/16", "gw": "192.168.64.9", "mtu": 1400},
+        {"dst": "10.10.0.0/16", "gw": "192.168.64.9", "mtu": 1400},
         {"dst": "fd09::/32"},
     ]
     conf = subnet_conf(routes=routes)
@@ -65,7 +65,7 @@ def test_route_without_a_gateway_has_its_addresss() -> None:
     routes = [
         {"dst": "0.0.0.0/0", "mtu": None},
         {"dst": "::/0"},
-        {"dst": "0.0.0.0/0", "gw": "10.1.0.2"},
+        {"dst": "10.0.0.0/8", "gw": "10.1.0.2"},
     ]
     conf = net_conf(ipam={**OWN, "ranges": ranges, "routes": routes})
     (four,), (six,) = shares(conf, RAIL0).pools
@@ -74,8 +74,21 @@ def test_route_without_a_gateway_has_its_addresss() -> None:
     assert [
         {"dst": "0.0.0.0/0", "gw": "10.1.0.1"},
         {"dst": "::/0", "gw": "fd01::1"},
-        {"dst": "0.0.0.0/0", "gw": "10.1.0.2"},
+        {"dst": "10.0.0.0/8", "gw": "10.1.0.2"},
     ] == block["routes"]
+
+
+def test_one_destination_twice_is_not_the_delegates_business() -> None:
+    """It becomes one multipath route: each delegate would set its own, and one of them stay."""
+    routes = [
+        {"dst": "10.9.0.0/16", "gw": "192.168.0.9"},
+        {"dst": "10.10.0.0/16", "gw": "192.168.0.9"},
+        {"dst": "10.9.0.0/16", "gw": "192.168.0.8"},
+    ]
+    conf = subnet_conf(routes=routes)
+    block = ipam_block(conf, RAIL0, [address("192.168.1.7", only_pool(shares(conf, RAIL0, 0)))])
+    assert block is not None
+    assert [routes[1]] == block["routes"]
 
 
 def test_gateway_goes_with_the_address() -> None:
@@ -148,6 +161,15 @@ def test_another_ipam_for_each_master() -> None:
         "routes": [{"dst": "10.9.0.0/16"}],
     }
     assert expected == ipam_block(conf, RAIL0, ())
+
+
+def test_multipath_route_is_no_masters_own() -> None:
+    """Each master would be given the others' gateways, which it cannot reach."""
+    twice = [{"dst": "10.7.0.0/16", "gw": f"10.{rail}.0.9"} for rail in (1, 2)]
+    conf = net_conf(ipam=MULTI | {"routes": [*twice, *MULTI["routes"]]})
+    block = ipam_block(conf, RAIL0, ())
+    assert block is not None
+    assert MULTI["routes"] == block["routes"]
 
 
 def test_another_ipam_by_altname_with_its_own_routes() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +16,10 @@ from multinic_cni.errors import (
 from multinic_cni.log import log
 from multinic_ipam.networks import Network
 from tests.unit.confs import document, net_conf
-from tests.unit.documents import Document, mistaken
+from tests.unit.documents import mistaken
+
+if TYPE_CHECKING:
+    from tests.unit.document_words import Document
 
 
 def refusal(conf: object) -> CniError:
@@ -34,6 +37,7 @@ def policy(**changes: Any) -> AttachPolicy:  # noqa: ANN401 - AttachPolicy's wor
         class_name="",
         classes={},
         rdma=False,
+        rdma_required=False,
         unhealthy="skip",
     )
     return shortest.but(**changes)
@@ -53,6 +57,10 @@ def test_shortest_conf_has_the_defaults() -> None:
         "subnets": (),
         "hosts": {},
         "ipam": {},
+        "routing": None,
+        "mtu": 0,
+        "vlan": 0,
+        "restore": False,
         "interface_names": "spec",
         "timeout": 60,
         "max_parallel": None,
@@ -85,6 +93,8 @@ NULLABLE = (
     "deviceID",
     "pciBusID",
     "routing",
+    "mtu",
+    "vlan",
     "cni.dev/valid-attachments",
 )
 
@@ -96,12 +106,14 @@ def test_nulls_mean_the_defaults() -> None:
 
 def test_every_key_is_read() -> None:
     conf = net_conf(
-        plugin=[{"type": "macvlan"}, {"type": "tuning", "mtu": 9000}],
+        plugin=[{"type": "macvlan"}, {"type": "tuning", "promisc": True}],
         masters=["rail*"],
         attachPolicy={"nics": 4, "minNics": 2, "unhealthy": "use"},
         subnet=["192.168.0.0/16", "fd00::/48"],
         hosts={"node-a": 3},
         ipam={"type": "multi-nic-ipam", "interfaceBlock": 2, "hostBlock": 6},
+        mtu=9000,
+        vlan={"id": 100},
         interfaceNames="rail",
         timeout=5,
         maxParallel=2,
@@ -113,12 +125,13 @@ def test_every_key_is_read() -> None:
         runtimeConfig={"portMappings": []},
         prevResult={"cniVersion": "1.0.0"},
     )
-    assert ({"type": "macvlan"}, {"type": "tuning", "mtu": 9000}) == conf.chain
+    assert ({"type": "macvlan"}, {"type": "tuning", "promisc": True}) == conf.chain
     assert ("rail*",) == conf.masters
     assert policy(nics=4, min_nics=2, unhealthy="use") == conf.attach_policy
     assert (Network.parse("192.168.0.0/16"), Network.parse("fd00::/48")) == conf.subnets
     assert {"node-a": 3} == conf.hosts
     assert {"type": "multi-nic-ipam", "interfaceBlock": 2, "hostBlock": 6} == conf.ipam
+    assert (9000, 100) == (conf.mtu, conf.vlan)
     assert ("rail", 5, 2) == (conf.interface_names, conf.timeout, conf.max_parallel)
     assert ("/srv/multinic", "/var/log/multinic.log") == (conf.data_dir, conf.log_file)
     assert ("debug", {"nameservers": ["10.1.0.53"]}) == (conf.log_level, conf.dns)

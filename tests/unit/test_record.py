@@ -167,3 +167,11 @@ def test_record_of_a_later_release_is_not_damaged() -> None:
     with pytest.raises(CniError, match="later release") as raised:
         read_record(later, PATH)
     assert TRY_AGAIN == raised.value.code
+
+
+def test_conf_of_a_version_that_nobody_speaks() -> None:
+    """Delegates' confs are compared by it."""
+    document = json.loads(WHOLE)
+    document["nics"][0]["confs"][0]["cniVersion"] = "9.9.9"
+    with pytest.raises(DamagedRecordError, match="cniVersion"):
+        read_record(json.dumps(document).encode(), PATH)

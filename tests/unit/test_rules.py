@@ -35,12 +35,6 @@ def assert_one_problem(changes: dict[str, Any], path: str, message: str) -> None
 
 
 BROKEN: dict[str, tuple[dict[str, Any], str, str, int]] = {
-    "routing": (
-        {"routing": {"tables": True}},
-        "routing",
-        '{"tables": true} is not in this release yet',
-        UNSUPPORTED_FIELD,
-    ),
     "builtin": (
         {"attach": "builtin"},
         "attach",

@@ -15,7 +15,7 @@ from tests.unit.confs import document
 from tests.unit.documents import VALID, mistaken
 
 if TYPE_CHECKING:
-    from tests.unit.documents import Document
+    from tests.unit.document_words import Document
 
 
 def test_table_is_what_the_models_give() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 NICS = 8
-LIMIT_S = 900
+LIMIT_S = 1500
 PYTEST_RAN = (0, 1)  # pytest's own statuses: all passed, some failed
 
 

@@ -158,6 +158,7 @@ class Network:
 
     conf: Document
     results: dict[str, Document] = field(default_factory=dict)
+    wrapper: tuple[str, ...] = ()  # executes the plugin
 
     def call(self, command: str, pod: Pod, **extra: object) -> Answer:
         environment = {
@@ -170,7 +171,7 @@ class Network:
             "CNI_ARGS": pod.cni_args,
         }
         done = subprocess.run(
-            [EXECUTABLE],
+            [*self.wrapper, EXECUTABLE],
             env=environment,
             input=json.dumps(self.conf | extra),
             check=False,
