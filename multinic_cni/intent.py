@@ -72,7 +72,7 @@ class Intent:
 
     def _note_nics(self) -> list[dict[str, Any]]:
         """Return what the NICs that go into the pod are now; CniError 102 if one cannot go."""
-        from multinic_cni.handover.former import to_document  # noqa: PLC0415 - if NICs are moved
+        from multinic_cni.handover.documents import to_document  # noqa: PLC0415 - if NICs are moved
         from multinic_cni.handover.noting import note, note_in_whole, refuse_clashes  # noqa: PLC0415
 
         conf = self._plan.conf

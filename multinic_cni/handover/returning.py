@@ -13,7 +13,7 @@ from errno import EBUSY
 
 from multinic_cni.delegate_types import LEAVE_THE_NIC, TAKE_THE_NIC
 from multinic_cni.errors import TRY_AGAIN, CniError
-from multinic_cni.handover.former import read_former
+from multinic_cni.handover.documents import read_former
 from multinic_cni.handover.restoring import settle
 from multinic_cni.log import log
 from multinic_cni.netlink import Netlink

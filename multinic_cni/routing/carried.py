@@ -5,7 +5,7 @@ The delegates carry the addresses; the NIC's routes and rules on the node would 
 
 from __future__ import annotations
 
-from multinic_cni.handover.former import read_former
+from multinic_cni.handover.documents import read_former
 from multinic_cni.messages import RT_TABLE_MAIN
 from multinic_cni.routing.steps import NamedHop, RouteStep, RuleStep
 from multinic_ipam.networks import Network

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from multinic_cni.errors import ROUTING_FAILED, CniError, io_failure
 from multinic_cni.messages import RT_TABLE_MAIN
+from multinic_cni.route_messages import WHOLE
 from multinic_cni.routing.applying import Setter, read_setting
 from multinic_cni.routing.planning import Planner, joined, refuse_what_is_there
 from multinic_cni.routing.pod import look, routed_nics
@@ -151,7 +152,7 @@ class Visit:
             return None
         # A link that is down has none that anybody could use: kube-ipvs0 holds every service's.
         own = [
-            Network.around(version, number, 32 if version == 4 else 128)  # noqa: PLR2004 - a host's
+            Network.around(version, number, WHOLE[version])
             for nic in host.nics
             for version, number, _ in nic.addresses
             if nic.up and not nic.loopback and not is_link_local(version, number)

@@ -7,7 +7,8 @@ from typing import Any
 import netaddr
 
 from multinic_cni.attachments.record import NicRecord
-from multinic_cni.handover.former import Former, FormerAddress, FormerHop, FormerRoute, to_document
+from multinic_cni.handover.documents import to_document
+from multinic_cni.handover.former import Former, FormerAddress, FormerHop, FormerRoute
 from multinic_cni.route_messages import KernelRoute, Rule
 from multinic_cni.routing.carried import carried_steps
 from multinic_cni.routing.steps import NamedHop, RouteStep, RuleStep

@@ -9,15 +9,8 @@ import pytest
 
 from multinic_cni.attachments.record import NicRecord
 from multinic_cni.errors import NAME_TAKEN, CniError
-from multinic_cni.handover.former import (
-    NOTHING,
-    Former,
-    FormerAddress,
-    FormerHop,
-    FormerRoute,
-    read_former,
-    to_document,
-)
+from multinic_cni.handover.documents import read_former, to_document
+from multinic_cni.handover.former import NOTHING, Former, FormerAddress, FormerHop, FormerRoute
 from multinic_cni.handover.noting import note, refuse_clashes
 from multinic_cni.handover.returning import find_nic
 from multinic_cni.jsontext import decode, encode
